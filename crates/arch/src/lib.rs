@@ -26,8 +26,8 @@ pub use description::{
 };
 pub use externs::ExternOp;
 pub use pipeline::{
-    Answer, AssignedValue, Assignment, BlockModel, CallArgument, Decision, ExternCall, InitialSession,
-    PipelineModel, PortFault, PredicateTerm, QueueRules, SpecialPort,
+    Answer, AssignedValue, Assignment, BlockModel, CallArgument, Decision, ExplainedFunction, ExternCall,
+    InitialSession, PipelineModel, PortFault, PredicateTerm, QueueRules, SpecialPort,
 };
 pub use roles::{BlockIndex, BlockRole, FieldRole, IntrinsicValue, IntrinsicWrites, ParamRole, PassKind};
 

@@ -80,6 +80,17 @@ pub enum AssignedValue {
     Argument(usize),
 }
 
+/// A function or method that the description explains, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExplainedFunction {
+    /// `type.method` for methods.
+    pub name: String,
+    /// The table of the description: `assignments`, `reserved`, `predicates`, `answers`.
+    pub list: String,
+    /// The line of the description, from 1.
+    pub line: usize,
+}
+
 /// A term of a predicate: a field of one of the arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PredicateTerm {
@@ -127,6 +138,10 @@ pub struct PipelineModel {
     pub decisions: Vec<Decision>,
     /// Extern functions and methods (`type.method`) that decide, by name.
     pub assignments: Vec<(String, Vec<Assignment>)>,
+    /// Numbers that arguments of functions and methods cannot be, by name: the position of the argument and the number.
+    pub reserved: Vec<(String, Vec<(usize, u64)>)>,
+    /// The functions and methods that the description explains, each once for each of its tables.
+    pub explained: Vec<ExplainedFunction>,
     /// Extern functions whose result is a condition on fields of their arguments, by name.
     pub predicates: Vec<(String, Vec<PredicateTerm>)>,
     /// Methods that answer with fields, by name: `type.method`.

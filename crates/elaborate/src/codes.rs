@@ -9,6 +9,7 @@ pub static ALL: &[Code] = &[
     &ENTRY_KEY,
     &NOT_CONSTANT,
     &CHECKSUM_WORDS,
+    &EXTERN_ARGUMENT,
     &ASYNC,
     &VALUE_TOO_LARGE,
     &PROGRAM_TOO_LARGE,
@@ -51,6 +52,14 @@ pub static CHECKSUM_WORDS: CodeInfo = CodeInfo {
     id: "P2321",
     name: "checksum-words",
     summary: "data of an internet checksum are no multiple of 16 bits",
+    default_severity: diagnostics::Severity::Error,
+};
+
+/// An argument of an extern that it cannot do anything with.
+pub static EXTERN_ARGUMENT: CodeInfo = CodeInfo {
+    id: "P2322",
+    name: "extern-argument",
+    summary: "an extern gets an argument with which it cannot work",
     default_severity: diagnostics::Severity::Error,
 };
 

@@ -47,6 +47,7 @@ impl Body<'_, '_> {
     /// holds the result, if the function has one.
     pub(crate) fn described_call(&mut self, name: &str, call: &Call, span: Span) -> Option<Option<Expr>> {
         let model = self.e.out.architecture.pipeline()?;
+        self.check_described_call(name, call);
         if let Some((_, assignments)) = model.assignments.iter().find(|(function, _)| function == name) {
             let values: Vec<Option<Expr>> = (call.args.iter())
                 .map(|arg| {

@@ -5,7 +5,7 @@ use crate::codes;
 use crate::elaborator::{Elaborator, Purpose};
 use crate::length;
 use crate::names::{Binding, Names};
-use arch::{Architecture, AssignedValue, BlockModel, BlockRole, ParamRole, PipelineModel};
+use arch::{Architecture, BlockModel, BlockRole, ParamRole, PipelineModel};
 use check::program::{
     Annotation, AnnotationBody, DeclRef, Direction, FieldDef, NodeId, NodeKind, Program, annotation,
 };
@@ -87,7 +87,8 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
     }
     let all_blocks = |mut e: Elaborator<'_>| {
         e.check_ports(model, node.span);
-        e.check_functions(model);
+        e.check_functions(model, node.span);
+        e.check_objects();
         e.decisions(model);
         for (block, object) in described_blocks(p, main, model) {
             e.pipeline_block(block.role, Some(&block.params), object);
@@ -332,60 +333,6 @@ impl<'p> Elaborator<'p> {
             self.out.shared_variable(*other).is_some_and(|var| self.out.variables[var].ty == *ty)
         };
         other.filter(is_equal).unwrap_or(role)
-    }
-
-    /// The constants of the program must have the numbers of the special ports.
-    fn check_ports(&mut self, model: &PipelineModel, main: Span) {
-        let p = self.p;
-        for port in &model.special_ports {
-            let Some(name) = &port.constant else { continue };
-            let named = |d: &DeclRef| match d {
-                DeclRef::Const(id) if p.constants[*id].name == *name => Some(*id),
-                _ => None,
-            };
-            let Some(id) = p.decls.iter().find_map(named) else { continue };
-            let value = p.eval(&p.constants[id].init, None);
-            if let Some(Value::Int(number)) = value
-                && number.to_u32() != Some(port.number)
-            {
-                let architecture = self.out.architecture.name.as_str();
-                let message = format!(
-                    "`{name}` is {number}, and the port {} of {architecture} is {}",
-                    port.name, port.number
-                );
-                let fault = Diagnostic::new(&codes::NO_PIPELINE, p.constants[id].span, message)
-                    .label("another number than the architecture's")
-                    .also(main, "the package that the architecture describes");
-                self.faults.push(fault);
-            }
-        }
-    }
-
-    /// The arguments that descriptions name must be there.
-    fn check_functions(&mut self, model: &PipelineModel) {
-        for (name, assignments) in &model.assignments {
-            let argument = |value: &AssignedValue| match value {
-                AssignedValue::Argument(position) => Some(*position),
-                AssignedValue::Number(_) => None,
-            };
-            let named =
-                assignments.iter().flat_map(|a| [argument(&a.value), a.when.map(|(position, _)| position)]);
-            let Some(last) = named.flatten().max() else { continue };
-            for (_, function) in self.p.functions.iter().filter(|(_, f)| f.name == *name && f.body.is_none())
-            {
-                let n = function.signature.params.len();
-                if last >= n {
-                    let architecture = self.out.architecture.name.as_str();
-                    let message = format!(
-                        "the description of {architecture} names argument {last} of `{name}`, which has {n}"
-                    );
-                    let fault = Diagnostic::new(&codes::NO_PIPELINE, function.span, message)
-                        .label("arguments count from 0")
-                        .help("mend `[assignments]` in the description of the architecture");
-                    self.faults.push(fault);
-                }
-            }
-        }
     }
 
     /// The variables that packets carry between sections are lists of fields of their own.

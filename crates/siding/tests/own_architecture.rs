@@ -91,6 +91,26 @@ fn faults_point_into_the_description_or_the_program() {
             3,
             "the description of wire names argument 9 of `verify`, which has 2",
         ),
+        (
+            (
+                "[ports]",
+                "meanings = [\"x\"]\ndecisions = { x = 8 }\n\
+                 assignments = { jump = [{ to = \"x\", value = 1 }] }\n[ports]",
+            ),
+            3,
+            "the description of wire explains the function `jump` (`[assignments]`, line 9), which nothing declares",
+        ),
+        (
+            ("[ports]", "[predicates]\n\"Tally.is_full\" = \"full\"\n[ports]"),
+            3,
+            "the description of wire explains the method `Tally.is_full` (`[predicates]`, line 8), which nothing",
+        ),
+        (("width_bits = 8", "width_bits = 0"), 2, "wire.toml:8:14: ports have 1 to 32 bits, not 0"),
+        (
+            ("role = \"ingress\"", "role = \"parser\""),
+            2,
+            "wire.toml:15:8: `blocks` has two of the name parser",
+        ),
         (("contents = \"deparsed\"", "contents = \"parsd\""), 2, "unknown variant `parsd`"),
     ] {
         let (found, said) = run_with(&[change]);

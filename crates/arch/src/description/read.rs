@@ -3,17 +3,20 @@
 use super::fault::Fault;
 use super::flow::snake_case;
 use super::names::{Names, fault_at};
-use super::read_decisions::{AnswerText, AssignmentText, CallText, answers, assignments, call, predicates};
+use super::read_decisions::{
+    AnswerText, AssignmentText, CallText, ReservedText, answers, assignments, call, predicates, reserved,
+};
 use super::read_flow::{SectionText, sections};
 use super::read_writes::{WritesText, writes};
 use super::{Description, DigestFunction, DirectObjects, IdleTimeoutProperty, TableProperties, Version};
 use crate::{
-    AssignedValue, BlockModel, BlockRole, ControlPlaneExtern, Decision, ExternOp, ExternRole, InitialSession,
-    ParamRole, PipelineModel, QueueRules, SpecialPort,
+    BlockModel, BlockRole, ControlPlaneExtern, Decision, ExplainedFunction, ExternOp, ExternRole,
+    InitialSession, ParamRole, PipelineModel, QueueRules, SpecialPort,
 };
 use indexmap::IndexMap;
 use serde::Deserialize;
 use std::collections::HashMap;
+use std::ops::Range;
 use toml::Spanned;
 
 /// The description as it is written.
@@ -56,13 +59,16 @@ struct File {
     carried_decisions: IndexMap<Spanned<String>, IndexMap<Spanned<String>, Spanned<u32>>>,
     /// By the name of the extern function.
     #[serde(default)]
-    assignments: IndexMap<String, Vec<Spanned<AssignmentText>>>,
+    assignments: IndexMap<Spanned<String>, Vec<Spanned<AssignmentText>>>,
+    /// Numbers that arguments of extern functions cannot be, by the name of the function.
+    #[serde(default)]
+    reserved: IndexMap<Spanned<String>, Vec<ReservedText>>,
     /// By the name of the extern function.
     #[serde(default)]
-    predicates: IndexMap<String, Spanned<String>>,
+    predicates: IndexMap<Spanned<String>, Spanned<String>>,
     /// By the name of the method.
     #[serde(default)]
-    answers: IndexMap<String, AnswerText>,
+    answers: IndexMap<Spanned<String>, AnswerText>,
     #[serde(default)]
     writes: Writes,
     #[serde(default)]
@@ -81,8 +87,8 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Ports {
-    width_bits: u32,
-    drop: Option<u32>,
+    width_bits: Spanned<u32>,
+    drop: Option<Spanned<u32>>,
     /// Other ports with a meaning, by their name.
     #[serde(default)]
     special: IndexMap<String, SpecialText>,
@@ -105,7 +111,7 @@ struct SessionText {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BlockText {
-    name: Option<String>,
+    name: Option<Spanned<String>>,
     role: Spanned<BlockRole>,
     #[serde(default)]
     parameters: Vec<Spanned<String>>,
@@ -150,7 +156,7 @@ struct Properties {
 pub fn read(text: &str) -> Result<Description, Fault> {
     let file: File = toml::from_str(text)
         .map_err(|error| Fault { message: error.message().to_string(), place: error.span() })?;
-    let pipeline = pipeline(&file)?;
+    let pipeline = pipeline(&file, text)?;
     let externs = file.externs.into_iter().map(|(name, e)| ControlPlaneExtern {
         name,
         role: e.role,
@@ -177,19 +183,24 @@ pub fn read(text: &str) -> Result<Description, Fault> {
 }
 
 /// The pipeline; `None` for architectures without blocks, whose programs are only checked.
-fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
-    if file.blocks.is_empty() {
-        return Ok(None);
-    }
-    let fault = |message: String| Err(Fault { message, place: None });
-    let (width, drop) = file.ports.as_ref().map_or((u32::BITS, None), |ports| (ports.width_bits, ports.drop));
-    if !(1..=u32::BITS).contains(&width) {
-        return fault(format!("ports have 1 to {} bits, not {width}", u32::BITS));
+fn pipeline(file: &File, text: &str) -> Result<Option<PipelineModel>, Fault> {
+    let Some(last_block) = file.blocks.last() else { return Ok(None) };
+    let mut width = u32::BITS;
+    if let Some(ports) = &file.ports {
+        width = *ports.width_bits.get_ref();
+        if !(1..=u32::BITS).contains(&width) {
+            let message = format!("ports have 1 to {} bits, not {width}", u32::BITS);
+            return fault_at(ports.width_bits.span(), message);
+        }
     }
     let max = u32::MAX >> (u32::BITS - width);
-    if let Some(drop) = drop.filter(|drop| *drop > max) {
-        return fault(format!("the drop port is {drop}, and ports have {width} bits: the largest is {max}"));
+    let drop = file.ports.as_ref().and_then(|ports| ports.drop.as_ref());
+    if let Some(drop) = drop.filter(|drop| *drop.get_ref() > max) {
+        let number = drop.get_ref();
+        let message = format!("the drop port is {number}, and ports have {width} bits: the largest is {max}");
+        return fault_at(drop.span(), message);
     }
+    let drop = drop.map(|drop| *drop.get_ref());
     for port in file.ports.iter().flat_map(|ports| ports.special.values()) {
         if *port.number.get_ref() > max {
             return fault_at(port.number.span(), format!("ports have {width} bits: the largest is {max}"));
@@ -210,9 +221,12 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
     for text in &file.blocks {
         let params = text.parameters.iter().map(|name| names.variable(name));
         let role = *text.role.get_ref();
-        let name = text.name.clone().unwrap_or_else(|| snake_case(&role));
+        let (name, place) = match &text.name {
+            Some(name) => (name.get_ref().clone(), name.span()),
+            None => (snake_case(&role), text.role.span()),
+        };
         if blocks.iter().any(|block| block.name == name) {
-            return fault(format!("`blocks` has two of the name {name}; give each a `name`"));
+            return fault_at(place, format!("`blocks` has two of the name {name}; give each a `name`"));
         }
         let params = params.collect::<Result<_, _>>()?;
         if (role == BlockRole::Accelerator) != text.call.is_some() {
@@ -274,23 +288,25 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
     }
     let sections = sections(&file.sections, &names)?;
     if sections.is_empty() && !file.only_for_analysis {
-        return fault("`sections` is missing: it says how packets go through the blocks".to_string());
+        let message =
+            "`sections` is missing behind the last block: it says how packets go through the blocks";
+        return fault_at(last_block.role.span(), message);
     }
     let session = match &file.session {
         None => None,
         Some(text) => Some(InitialSession { id: text.id, port: names.special_port(&text.port)? }),
     };
-    let assignments = assignments(&file.assignments, &names)?;
-    for (function, assignment) in assignments.iter().flat_map(|(f, all)| all.iter().map(move |one| (f, one)))
-    {
-        let width =
-            decisions.iter().find(|d| d.field == assignment.field).map_or(u64::BITS, |d| d.width_bits);
-        if let AssignedValue::Number(number) = assignment.value
-            && number > u64::MAX >> (u64::BITS - width)
-        {
-            return fault(format!("`{function}` assigns {number} to a decision of {width} bits"));
-        }
-    }
+    let line =
+        |place: Range<usize>| text.as_bytes()[..place.start].iter().filter(|b| **b == b'\n').count() + 1;
+    let explained = (file.assignments.keys().map(|name| ("assignments", name)))
+        .chain(file.reserved.keys().map(|name| ("reserved", name)))
+        .chain(file.predicates.keys().map(|name| ("predicates", name)))
+        .chain(file.answers.keys().map(|name| ("answers", name)));
+    let explained = explained.map(|(list, name)| ExplainedFunction {
+        name: name.get_ref().clone(),
+        list: list.to_owned(),
+        line: line(name.span()),
+    });
     Ok(Some(PipelineModel {
         sections,
         at_arrival,
@@ -298,7 +314,9 @@ fn pipeline(file: &File) -> Result<Option<PipelineModel>, Fault> {
         at_dequeue,
         aliases,
         directions: file.directions.clone(),
-        assignments,
+        assignments: assignments(&file.assignments, &decisions, &names)?,
+        reserved: reserved(&file.reserved)?,
+        explained: explained.collect(),
         predicates: predicates(&file.predicates, &names)?,
         answers: answers(&file.answers, &names)?,
         blocks,
@@ -414,7 +432,51 @@ mod tests {
             fault(&format!("{block}[writes.arrival]\npriority = \"now\"\n")).message,
             "`writes` names priority, which `fields` does not"
         );
-        let found = fault(&format!("{block}[ports]\nwidth_bits = 33\n"));
-        assert_eq!(found.message, "ports have 1 to 32 bits, not 33");
+    }
+
+    /// Each fault says where it is: the text at its place is what is wrong.
+    #[test]
+    fn faults_of_the_whole_have_their_place() {
+        let block = "[[blocks]]\nrole = \"parser\"\nparameters = [\"packet\", \"metadata\"]\n";
+        let named = "[[blocks]]\nname = \"parser\"\nrole = \"ingress\"\n";
+        for (rest, message, wrong) in [
+            (format!("{block}[ports]\nwidth_bits = 33\n"), "ports have 1 to 32 bits, not 33", "33"),
+            (format!("{block}[ports]\nwidth_bits = 0\n"), "ports have 1 to 32 bits, not 0", "0"),
+            (
+                format!("{block}[ports]\nwidth_bits = 8\ndrop = 256\n"),
+                "the drop port is 256, and ports have 8 bits: the largest is 255",
+                "256",
+            ),
+            (
+                format!("{block}{named}"),
+                "`blocks` has two of the name parser; give each a `name`",
+                "\"parser\"\nrole = \"ingress\"",
+            ),
+            (
+                format!("{block}{block}"),
+                "`blocks` has two of the name parser; give each a `name`",
+                "\"parser\"\nparameters",
+            ),
+            (
+                block.to_owned(),
+                "`sections` is missing behind the last block: it says how packets go through the blocks",
+                "\"parser\"",
+            ),
+            (
+                format!(
+                    "only_for_analysis = true\nmeanings = [\"x\"]\ndecisions = {{ x = 8 }}\n\
+                     assignments = {{ f = [{{ to = \"x\", value = 256 }}] }}\n{block}"
+                ),
+                "`f` assigns 256 to a decision of 8 bits",
+                "256 }",
+            ),
+        ] {
+            let text = format!("{SMALL}{rest}");
+            let found = read(&text).unwrap_err();
+            assert_eq!(found.message, message);
+            let start = found.place.map_or(0, |place| place.start);
+            let at = text.rfind(wrong).unwrap();
+            assert_eq!(start, at, "{message}: {:?}", &text[start..]);
+        }
     }
 }

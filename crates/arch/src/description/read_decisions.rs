@@ -2,7 +2,9 @@
 
 use super::fault::Fault;
 use super::names::{Names, fault_at};
-use crate::{Answer, AssignedValue, Assignment, CallArgument, ExternCall, FieldRole, PredicateTerm};
+use crate::{
+    Answer, AssignedValue, Assignment, CallArgument, Decision, ExternCall, FieldRole, PredicateTerm,
+};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use toml::Spanned;
@@ -60,13 +62,13 @@ pub(super) fn call(text: &CallText, names: &Names) -> Result<ExternCall, Fault> 
 
 /// Reads what methods answer.
 pub(super) fn answers(
-    texts: &IndexMap<String, AnswerText>,
+    texts: &IndexMap<Spanned<String>, AnswerText>,
     names: &Names,
 ) -> Result<Vec<(String, Answer)>, Fault> {
     let answer = |text: &AnswerText| {
         Ok(Answer { result: names.field(&text.result)?, arguments: fields(&text.arguments, names)? })
     };
-    texts.iter().map(|(method, text)| Ok((method.clone(), answer(text)?))).collect()
+    texts.iter().map(|(method, text)| Ok((method.get_ref().clone(), answer(text)?))).collect()
 }
 
 fn fields(texts: &[Spanned<String>], names: &Names) -> Result<Vec<FieldRole>, Fault> {
@@ -81,9 +83,32 @@ enum AssignedText {
     Word(String),
 }
 
+/// A number that an argument cannot be, as it is written: `{ value = "argument 1", number = 0 }`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReservedText {
+    value: Spanned<String>,
+    number: u64,
+}
+
+/// Reads the numbers that are reserved: the position of the argument, and the number.
+pub(super) fn reserved(
+    texts: &IndexMap<Spanned<String>, Vec<ReservedText>>,
+) -> Result<Vec<(String, Vec<(usize, u64)>)>, Fault> {
+    let one = |text: &ReservedText| match argument(text.value.get_ref()) {
+        Some(position) => Ok((position, text.number)),
+        None => fault_at(text.value.span(), "a value here is `argument N`"),
+    };
+    let of_function = |(function, texts): (&Spanned<String>, &Vec<ReservedText>)| {
+        Ok((function.get_ref().clone(), texts.iter().map(one).collect::<Result<_, _>>()?))
+    };
+    texts.iter().map(of_function).collect()
+}
+
 /// Reads the assignments of extern functions.
 pub(super) fn assignments(
-    texts: &IndexMap<String, Vec<Spanned<AssignmentText>>>,
+    texts: &IndexMap<Spanned<String>, Vec<Spanned<AssignmentText>>>,
+    decisions: &[Decision],
     names: &Names,
 ) -> Result<Vec<(String, Vec<Assignment>)>, Fault> {
     let mut all = Vec::new();
@@ -92,7 +117,7 @@ pub(super) fn assignments(
         for text in texts {
             let AssignmentText { to, value, when } = text.get_ref();
             let field = names.field(to)?;
-            let value = match value.get_ref() {
+            let assigned = match value.get_ref() {
                 AssignedText::Flag(is_set) => AssignedValue::Number(u64::from(*is_set)),
                 AssignedText::Number(number) => AssignedValue::Number(*number),
                 AssignedText::Word(word) => match argument(word) {
@@ -100,6 +125,14 @@ pub(super) fn assignments(
                     None => return fault_at(value.span(), "a value is a number or `argument N`"),
                 },
             };
+            let width = decisions.iter().find(|d| d.field == field).map_or(u64::BITS, |d| d.width_bits);
+            if let AssignedValue::Number(number) = assigned
+                && number > u64::MAX >> (u64::BITS - width)
+            {
+                let message =
+                    format!("`{}` assigns {number} to a decision of {width} bits", function.get_ref());
+                return fault_at(value.span(), message);
+            }
             let when = match when {
                 None => None,
                 Some(text) => {
@@ -113,9 +146,9 @@ pub(super) fn assignments(
                     }
                 }
             };
-            of_function.push(Assignment { field, value, when });
+            of_function.push(Assignment { field, value: assigned, when });
         }
-        all.push((function.clone(), of_function));
+        all.push((function.get_ref().clone(), of_function));
     }
     Ok(all)
 }
@@ -127,7 +160,7 @@ fn argument(text: &str) -> Option<usize> {
 
 /// Reads the conditions that extern functions compute: `!drop && egress_port == recirculate`.
 pub(super) fn predicates(
-    texts: &IndexMap<String, Spanned<String>>,
+    texts: &IndexMap<Spanned<String>, Spanned<String>>,
     names: &Names,
 ) -> Result<Vec<(String, Vec<PredicateTerm>)>, Fault> {
     let mut all = Vec::new();
@@ -150,7 +183,7 @@ pub(super) fn predicates(
             }
             terms.push(PredicateTerm { is_negated, field: field.to_owned(), number });
         }
-        all.push((function.clone(), terms));
+        all.push((function.get_ref().clone(), terms));
     }
     Ok(all)
 }
@@ -196,6 +229,11 @@ ports.special.cpu.number = 64
                 "a field is compared with a port of `ports.special`",
                 "\"a == nowhere\"",
             ),
+            (
+                "reserved = { f = [{ value = \"arg 0\", number = 0 }] }",
+                "a value here is `argument N`",
+                "\"arg 0\"",
+            ),
             ("predicates = { f = \"a && !\" }", "`` is no name of a field", "\"a && !\""),
             ("session = { id = 0, port = \"cup\" }", "`ports.special` has no port `cup`", "\"cup\""),
             ("ports.special.big.number = 65536", "ports have 16 bits: the largest is 65535", "65536"),
@@ -236,6 +274,11 @@ ports.special.cpu.number = 64
              predicates = {{ g = \"!a && b == cpu\" }}\n"
         );
         let model = read(&text).unwrap().pipeline.unwrap();
+        let explained: Vec<_> = model.explained.iter().map(|f| (f.name.as_str(), f.list.as_str())).collect();
+        assert_eq!(explained, [("f", "assignments"), ("g", "predicates")]);
+        let line = |function: &str| text.lines().position(|line| line.contains(function)).unwrap() + 1;
+        let lines: Vec<_> = model.explained.iter().map(|f| f.line).collect();
+        assert_eq!(lines, [line("assignments = "), line("predicates = ")]);
         let (function, assignments) = &model.assignments[0];
         assert_eq!((function.as_str(), assignments[0].when), ("f", Some((0, 3))));
         assert_eq!(assignments[0].value, crate::AssignedValue::Argument(1));

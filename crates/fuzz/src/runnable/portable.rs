@@ -244,7 +244,7 @@ impl Gen<'_, '_> {
                 6 | 7 => return self.side_dependent(),
                 3 => format!("ostd.class_of_service = (ClassOfService_t)8w{};", self.choices.below(12)),
                 _ => {
-                    let slot = self.choices.below(9);
+                    let (slot, session) = (self.choices.below(8), session.max(1));
                     format!("mirror_packet((MirrorSlotId_t)8w{slot}, (MirrorSessionId_t)16w{session});")
                 }
             },
