@@ -91,10 +91,13 @@ pub(super) struct ReservedText {
     number: u64,
 }
 
-/// Reads the numbers that are reserved: the position of the argument, and the number.
+/// The numbers that arguments of a function cannot be, by the argument's position.
+type Reserved = Vec<(usize, u64)>;
+
+/// Reads the numbers that are reserved.
 pub(super) fn reserved(
     texts: &IndexMap<Spanned<String>, Vec<ReservedText>>,
-) -> Result<Vec<(String, Vec<(usize, u64)>)>, Fault> {
+) -> Result<Vec<(String, Reserved)>, Fault> {
     let one = |text: &ReservedText| match argument(text.value.get_ref()) {
         Some(position) => Ok((position, text.number)),
         None => fault_at(text.value.span(), "a value here is `argument N`"),

@@ -159,6 +159,11 @@ fn functions(model: &PipelineModel, out: &mut String) {
         [format!("`{function}`"), texts.collect::<Vec<_>>().join(" && ")]
     });
     table("Functions that tell", ["function", "condition on its arguments"], rows, out);
+    let rows = model.reserved.iter().map(|(function, reserved)| {
+        let texts = reserved.iter().map(|(position, number)| format!("argument {position} is not {number}"));
+        [format!("`{function}`"), texts.collect::<Vec<_>>().join("; ")]
+    });
+    table("Reserved arguments", ["function", "rule"], rows, out);
     let rows = model.answers.iter().map(|(method, answer)| {
         let fields = std::iter::once(&answer.result).chain(&answer.arguments);
         let names: Vec<String> = fields.map(|field| model.meaning_name(*field)).collect();

@@ -65,7 +65,13 @@ pub struct LiveArgs {
     #[arg(long, alias = "executors", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub offload_workers: Option<u16>,
     /// Pin offload workers to these cores, in turn
-    #[arg(long, alias = "executor-cores", value_name = "LIST", value_delimiter = ',', hide_short_help = true)]
+    #[arg(
+        long,
+        alias = "executor-cores",
+        value_name = "LIST",
+        value_delimiter = ',',
+        hide_short_help = true
+    )]
     pub offload_cores: Vec<usize>,
     /// Largest batch of packets whose calls of an extern an offload worker makes at once; overrides the program
     #[arg(long, alias = "executor-batch", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
