@@ -90,7 +90,7 @@ pub fn totals(report: &Report) -> Json {
     json!({
         "received": report.n_received, "copied": report.n_copied, "sent": report.n_sent,
         "to_controller": report.n_to_controller, "dropped": report.n_dropped, "queued": report.n_queued,
-        "rx_lost": report.n_rx_lost,
+        "rx_lost": report.n_rx_lost, "ignored": report.n_ignored,
         "balanced": report.is_balanced(),
     })
 }

@@ -72,6 +72,10 @@ fn totals(text: &mut Text, report: &Report) {
     for (reason, n) in &report.n_dropped {
         text.sample("siding_drop_packets_total", &[("reason", reason)], *n);
     }
+    text.family("siding_ignored_requests", "counter", "Requests of the program without effect, by kind.");
+    for (kind, n) in &report.n_ignored {
+        text.sample("siding_ignored_requests_total", &[("kind", kind)], *n);
+    }
 }
 
 fn ports(text: &mut Text, report: &Report) {

@@ -44,6 +44,8 @@ pub struct Report {
     pub n_to_controller: u64,
     /// By reason.
     pub n_dropped: BTreeMap<String, u64>,
+    /// Requests of the program without effect, by the names of [`target::traffic::ignored`].
+    pub n_ignored: BTreeMap<String, u64>,
     /// Packets that were lost on the way into the switch and are not in `n_received`, by the names of
     /// [`PortStats::rx_losses`].
     pub n_rx_lost: BTreeMap<String, u64>,
@@ -125,6 +127,9 @@ impl Report {
         let all = totals.n_dropped.into_iter();
         for (reason, n) in all.chain(drops.into_iter().map(|(reason, n)| (reason.to_owned(), n))) {
             *self.n_dropped.entry(reason).or_default() += n;
+        }
+        for (what, n) in totals.n_ignored {
+            *self.n_ignored.entry(what).or_default() += n;
         }
         self.n_queued += n_queued;
         for stats in ports.iter().map(|port| &port.stats).chain([&gone]) {

@@ -130,6 +130,7 @@ fn totals(totals: &traffic::Totals) -> Totals {
         ("sent".to_string(), totals.n_sent),
         ("to controller".to_string(), totals.n_to_controller),
     ]);
+    out.extend(totals.n_ignored.iter().map(|(what, n)| (format!("ignored {what}"), *n)));
     out.extend(totals.n_dropped.iter().map(|(reason, n)| (format!("dropped {reason}"), *n)));
     out
 }

@@ -2,7 +2,7 @@
 
 use super::copy::{PacketCopy, Place, Position, QueuePlace};
 use super::queue::{Leaving, Refused};
-use super::{Switch, reason};
+use super::{Switch, ignored, reason};
 use crate::{BlockEnd, BlockRunner, CloneRequest, PassKind, Preserve, TrafficEvent};
 use arch::BlockRole;
 use arch::flow::{Contents, SectionId};
@@ -59,6 +59,7 @@ impl<E: BlockRunner> Switch<E> {
         let Clones { contents, to, kind } = clones;
         let targets = self.pre.pre().replicate_clone(request.session, &self.ports_down);
         if targets.is_empty() {
+            self.totals.ignore(ignored::CLONE_WITHOUT_REPLICA);
             return self.tell_clone(request, 0, observer);
         }
         let session = self.pre.pre().session(request.session).map(|s| (s.class_of_service, s.truncate_bytes));
@@ -141,6 +142,7 @@ impl<E: BlockRunner> Switch<E> {
             return self.drop_packet(reason::NO_SUCH_PORT, observer);
         }
         if rules.unknown_priority_is_zero && self.queues.check(port, priority) == Err(Refused::NoSuchQueue) {
+            self.totals.ignore(ignored::UNKNOWN_CLASS);
             priority = 0;
         }
         if let Err(refused) = self.queues.check(port, priority) {

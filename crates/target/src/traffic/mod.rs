@@ -33,4 +33,4 @@ pub use queue::{QueueConfig, Queues};
 pub(crate) use shared_pre::PreReader;
 pub use shared_pre::SharedPre;
 pub use switch::{Destination, EgressPorts, Output, Switch, Unrunnable};
-pub use totals::{Totals, reason};
+pub use totals::{Totals, ignored, reason};

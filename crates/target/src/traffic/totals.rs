@@ -27,6 +27,14 @@ pub mod reason {
     pub const TOO_MANY_COPIES: &str = "too_many_copies";
 }
 
+/// Names of requests of programs that have no effect; the packet itself goes on.
+pub mod ignored {
+    /// A clone for a session that does not exist, or none of whose ports is up.
+    pub const CLONE_WITHOUT_REPLICA: &str = "clone_without_replica";
+    /// A class of service that queues do not have; it counts as 0.
+    pub const UNKNOWN_CLASS: &str = "unknown_class_of_service";
+}
+
 /// Since the switch began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
@@ -37,9 +45,16 @@ pub struct Totals {
     pub n_to_controller: u64,
     /// By reason.
     pub n_dropped: BTreeMap<String, u64>,
+    /// Requests without effect, by the names of [`ignored`].
+    pub n_ignored: BTreeMap<String, u64>,
 }
 
 impl Totals {
+    /// One more request had no effect.
+    pub(super) fn ignore(&mut self, what: &'static str) {
+        *self.n_ignored.entry(what.to_owned()).or_default() += 1;
+    }
+
     /// One more was dropped.
     pub fn drop_for(&mut self, reason: &str) {
         self.drop_many(reason, 1);
@@ -57,13 +72,16 @@ impl Totals {
 
     /// Adds the counts of other packets of the same switch.
     pub fn add(&mut self, other: &Totals) {
-        let Totals { n_received, n_copied, n_sent, n_to_controller, n_dropped } = other;
+        let Totals { n_received, n_copied, n_sent, n_to_controller, n_dropped, n_ignored } = other;
         self.n_received += n_received;
         self.n_copied += n_copied;
         self.n_sent += n_sent;
         self.n_to_controller += n_to_controller;
         for (reason, n) in n_dropped {
             *self.n_dropped.entry(reason.clone()).or_default() += n;
+        }
+        for (what, n) in n_ignored {
+            *self.n_ignored.entry(what.clone()).or_default() += n;
         }
     }
 

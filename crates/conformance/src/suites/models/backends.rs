@@ -194,6 +194,7 @@ fn tally_of(totals: &Totals) -> Tally {
         n_sent: totals.n_sent,
         n_to_controller: totals.n_to_controller,
         n_dropped: totals.n_dropped.clone(),
+        n_ignored: totals.n_ignored.clone(),
     }
 }
 

@@ -38,11 +38,17 @@ pub(super) struct Tally {
     pub(super) n_sent: u64,
     pub(super) n_to_controller: u64,
     pub(super) n_dropped: BTreeMap<String, u64>,
+    /// Requests without effect.
+    pub(super) n_ignored: BTreeMap<String, u64>,
 }
 
 impl Tally {
     pub(super) fn drop_for(&mut self, reason: &str) {
         *self.n_dropped.entry(reason.to_owned()).or_default() += 1;
+    }
+
+    pub(super) fn ignore(&mut self, what: &str) {
+        *self.n_ignored.entry(what.to_owned()).or_default() += 1;
     }
 }
 

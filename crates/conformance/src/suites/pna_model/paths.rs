@@ -77,7 +77,7 @@ impl<'a, P: Program> Paths<'a, P> {
             // Choice: there is no accelerator.
             return self.tally.drop_for("no_accelerator");
         }
-        let End { calls, bytes, .. } = self.program.main(&packet);
+        let End { calls, bytes, class_of_service } = self.program.main(&packet);
         let mut slots = [None; N_SLOTS];
         for call in &calls {
             if let Call::MirrorPacket { slot, session } = *call
@@ -101,7 +101,7 @@ impl<'a, P: Program> Paths<'a, P> {
         }
         let is_last = |call: &&Call| matches!(call, Call::SendToPort(_) | Call::DropPacket);
         match calls.iter().rev().find(is_last) {
-            Some(Call::SendToPort(port)) => self.send(*port, bytes),
+            Some(Call::SendToPort(port)) => self.send(*port, class_of_service, bytes),
             Some(_) => self.tally.drop_for("packet_dropped"),
             // Choice: a packet without a destination is dropped.
             None => self.tally.drop_for("no_destination"),
@@ -110,11 +110,13 @@ impl<'a, P: Program> Paths<'a, P> {
 
     /// Copies of the packet as deparsed, for the replicas of a session.
     fn mirror(&mut self, session: u16, bytes: &[u8]) {
-        let Some(session) = self.setup.sessions.get(&session) else { return };
+        let session = self.setup.sessions.get(&session).filter(|session| !session.replicas.is_empty());
+        let Some(session) = session else { return self.tally.ignore("clone_without_replica") };
         let n_bytes = match session.truncate_bytes {
             0 => bytes.len(),
             n => bytes.len().min(n as usize),
         };
+        let class_of_service = session.class_of_service;
         for (port, _) in session.replicas.clone() {
             self.tally.n_copied += 1;
             // Choice: copies are bounded for each packet that arrives.
@@ -123,11 +125,14 @@ impl<'a, P: Program> Paths<'a, P> {
                 continue;
             }
             self.copies_left -= 1;
-            self.send(port, bytes[..n_bytes].to_vec());
+            self.send(port, class_of_service, bytes[..n_bytes].to_vec());
         }
     }
 
-    fn send(&mut self, port: u32, bytes: Vec<u8>) {
+    fn send(&mut self, port: u32, class_of_service: u8, bytes: Vec<u8>) {
+        if class_of_service >= self.setup.n_classes {
+            self.tally.ignore("unknown_class_of_service");
+        }
         let count = match port {
             port if port == self.setup.cpu_port => &mut self.tally.n_to_controller,
             port if self.setup.ports.contains(&port) => &mut self.tally.n_sent,

@@ -136,7 +136,7 @@ impl<'a, P: Program> Paths<'a, P> {
                 ..packet
             });
         }
-        let class_of_service = self.supported(end.class_of_service);
+        let class_of_service = end.class_of_service;
         let normal = Egress { class_of_service, normal: end.normal, bytes: end.bytes, ..blank };
         if end.multicast_group == 0 {
             return self.queue(Egress { path: Path::NormalUnicast, port: end.egress_port, ..normal });
@@ -179,8 +179,12 @@ impl<'a, P: Program> Paths<'a, P> {
     fn clone_packet(&mut self, id: u16, clone: &Egress<P::Carried>) {
         let to_cpu = Session { replicas: vec![(CPU, 0)], ..Session::default() };
         let session = self.setup.sessions.get(&id).cloned().or((id == 0).then_some(to_cpu));
-        let Some(Session { replicas, class_of_service, truncate_bytes }) = session else { return };
-        let class_of_service = self.supported(class_of_service);
+        let Some(Session { replicas, class_of_service, truncate_bytes }) = session else {
+            return self.tally.ignore("clone_without_replica");
+        };
+        if replicas.is_empty() {
+            return self.tally.ignore("clone_without_replica");
+        }
         let mut bytes = clone.bytes.clone();
         if truncate_bytes > 0 {
             bytes.truncate(truncate_bytes as usize);
@@ -210,16 +214,17 @@ impl<'a, P: Program> Paths<'a, P> {
         true
     }
 
-    fn supported(&self, class_of_service: u8) -> u8 {
-        if class_of_service < self.setup.n_classes { class_of_service } else { 0 }
-    }
-
-    /// Packets to ports that do not exist do not come to egress.
-    fn queue(&mut self, packet: Egress<P::Carried>) {
-        match packet.port == CPU || packet.port == RECIRCULATE || self.setup.ports.contains(&packet.port) {
-            true => self.before_egress.push_back(packet),
-            false => self.tally.drop_for("no_such_port"),
+    /// Packets to ports that do not exist do not come to egress. A class of service that is not supported is 0.
+    fn queue(&mut self, mut packet: Egress<P::Carried>) {
+        let port = packet.port;
+        if port != CPU && port != RECIRCULATE && !self.setup.ports.contains(&port) {
+            return self.tally.drop_for("no_such_port");
         }
+        if packet.class_of_service >= self.setup.n_classes {
+            packet.class_of_service = 0;
+            self.tally.ignore("unknown_class_of_service");
+        }
+        self.before_egress.push_back(packet);
     }
 
     /// Choice: rounds are bounded.

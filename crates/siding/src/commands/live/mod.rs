@@ -476,6 +476,9 @@ fn print_totals(log: &mut Log<'_>, report: &Report) {
     for (reason, n) in &report.n_dropped {
         line(&format!("dropped: {reason}"), *n);
     }
+    for (what, n) in &report.n_ignored {
+        line(&format!("ignored: {what}"), *n);
+    }
     line("still waiting", report.n_queued);
     for (reason, n) in &report.n_rx_lost {
         line(&format!("lost at ports, not received: {reason}"), *n);

@@ -24,12 +24,12 @@ pub fn summarize(
 ) {
     let tables = program.tables.iter().map(|(_, table)| (table.name.to_string(), table.keys.len()));
     let tables: Vec<(String, usize)> = tables.collect();
-    let Totals { n_received, n_copied, n_sent, n_to_controller, n_dropped } = &machine.totals();
+    let Totals { n_received, n_copied, n_sent, n_to_controller, n_dropped, n_ignored } = &machine.totals();
     let n_queued = machine.n_queued();
     if args.json {
         let totals = serde_json::json!({
             "received": n_received, "copied": n_copied, "sent": n_sent, "to_controller": n_to_controller,
-            "dropped": n_dropped, "queued": n_queued, "received_by_port": received, "sent_by_port": sent,
+            "dropped": n_dropped, "ignored": n_ignored, "queued": n_queued, "received_by_port": received, "sent_by_port": sent,
         });
         let backend = match (machine.is_interpreted(), machine.is_native()) {
             (true, true) => "both",
@@ -69,6 +69,9 @@ pub fn summarize(
     }
     for (reason, n) in n_dropped {
         line(format!("dropped: {reason}"), *n);
+    }
+    for (what, n) in n_ignored {
+        line(format!("ignored: {what}"), *n);
     }
     if n_queued > 0 {
         line("still waiting".to_string(), n_queued);
