@@ -295,6 +295,12 @@ impl Gen<'_, '_> {
 
     /// `8w17` with at most this many bits: mostly one of few values, so that they meet again.
     fn number(&mut self, w: u32, bits: u32, sign: char) -> String {
+        let value = self.natural(bits);
+        if self.choices.one_in(3) { format!("{w}{sign}0x{value:x}") } else { format!("{w}{sign}{value}") }
+    }
+
+    /// A number of at most `bits` bits: small ones, the largest and any.
+    pub(super) fn natural(&mut self, bits: u32) -> u128 {
         let max: u128 = if bits >= 128 { u128::MAX } else { (1 << bits) - 1 };
         let value: u128 = match self.choices.below(8) {
             0..=3 => self.choices.below(4) as u128,
@@ -303,8 +309,7 @@ impl Gen<'_, '_> {
             6 => self.choices.below(256) as u128,
             _ => (0..16).fold(0, |v, _| v << 8 | u128::from(self.choices.byte())),
         };
-        let value = value & max;
-        if self.choices.one_in(3) { format!("{w}{sign}0x{value:x}") } else { format!("{w}{sign}{value}") }
+        value & max
     }
 
     fn call_of(&mut self, ty: &Ty, depth: usize) -> Option<String> {

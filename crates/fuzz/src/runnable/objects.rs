@@ -46,8 +46,13 @@ impl Gen<'_, '_> {
             let name = self.fresh("random_");
             let w = [16, 16, 8, 32, 64][self.choices.below(5)];
             let (low, high) = match self.choices.below(3) {
-                0 => (self.literal(&Ty::Bit(w)), self.literal(&Ty::Bit(w))),
-                _ => (format!("{w}w{}", self.choices.below(3)), format!("{w}w{}", self.choices.below(256))),
+                0 => {
+                    let (one, other) = (self.natural(w), self.natural(w));
+                    (format!("{w}w{}", one.min(other)), format!("{w}w{}", one.max(other)))
+                }
+                _ => {
+                    (format!("{w}w{}", self.choices.below(3)), format!("{w}w{}", 2 + self.choices.below(254)))
+                }
             };
             self.line(&format!("Random<bit<{w}>>({low}, {high}) {name};"));
             self.objects.randoms.push(name);
