@@ -3,12 +3,15 @@
 use crate::{Event, Slot, Variables};
 use arch::{ExternOp, FieldRole, ParamRole};
 use diagnostics::Span;
+use target::traffic::reason::NO_REPLICA;
 
 /// The statement that may have dropped a packet, and the decision that led to it. `D` is a decision: a lookup, a condition,
 /// a `switch` or a failure of the parser.
 #[derive(Clone, Debug)]
 pub(crate) struct Causes<D> {
     cause: Option<(Span, Option<D>)>,
+    /// The cause is a failure of the parser, or the program's `reject`.
+    is_of_parser: bool,
     /// The last lookup, whose action may be called next.
     looked_up: Option<D>,
     /// For each call under way the lookup that chose it.
@@ -19,7 +22,7 @@ pub(crate) struct Causes<D> {
 
 impl<D> Default for Causes<D> {
     fn default() -> Causes<D> {
-        Causes { cause: None, looked_up: None, calls: Vec::new(), last: None }
+        Causes { cause: None, is_of_parser: false, looked_up: None, calls: Vec::new(), last: None }
     }
 }
 
@@ -46,7 +49,10 @@ impl<D: Clone> Causes<D> {
                     self.last = Some(decision);
                 }
             }
-            Event::ParserFailed { .. } | Event::Rejected { .. } => self.cause = Some((span, decision())),
+            Event::ParserFailed { .. } | Event::Rejected { .. } => {
+                self.cause = Some((span, decision()));
+                self.is_of_parser = true;
+            }
             Event::Called { .. } => self.calls.push(self.looked_up.take()),
             Event::Returned { .. } => {
                 self.calls.pop();
@@ -54,7 +60,10 @@ impl<D: Clone> Causes<D> {
             Event::Changed { slot, .. } if may_drop(variables, *slot) => self.causes(span),
             Event::Extern { call, .. } if call.op == ExternOp::MarkToDrop => self.causes(span),
             // The statement itself stops the packet, whatever led to it.
-            Event::Stopped { .. } => self.cause = Some((span, None)),
+            Event::Stopped { .. } => {
+                self.cause = Some((span, None));
+                self.is_of_parser = false;
+            }
             _ => {}
         }
     }
@@ -64,12 +73,15 @@ impl<D: Clone> Causes<D> {
         self.cause = None;
     }
 
-    /// The statement that dropped the packet, and the decision.
-    pub(crate) fn take(&mut self) -> Option<(Span, Option<D>)> {
-        self.cause.take()
+    /// The statement that dropped the packet for `reason`, and the decision.
+    ///
+    /// A failure of the parser drops no packet of which a replica is missing: the control after it has run.
+    pub(crate) fn take(&mut self, reason: &str) -> Option<(Span, Option<D>)> {
+        let cause = self.cause.take();
+        cause.filter(|_| !(self.is_of_parser && reason == NO_REPLICA))
     }
 
-    /// The result that [`take`](Causes::take) would give.
+    /// The statement that chose the port, and the decision.
     pub(crate) fn peek(&self) -> Option<(Span, Option<D>)> {
         self.cause.clone()
     }
@@ -77,6 +89,7 @@ impl<D: Clone> Causes<D> {
     fn causes(&mut self, span: Span) {
         let decided = self.calls.iter().rev().find_map(Option::as_ref).or(self.last.as_ref());
         self.cause = Some((span, decided.cloned()));
+        self.is_of_parser = false;
     }
 }
 

@@ -125,7 +125,7 @@ impl Observer for DropPlaces {
         match event {
             Event::Traffic(TrafficEvent::Pass { .. }) => self.causes.begin(),
             Event::Traffic(TrafficEvent::Dropped { reason }) => {
-                let (statement, decision) = self.causes.take().unzip();
+                let (statement, decision) = self.causes.take(reason).unzip();
                 let place = Place {
                     reason: reason.to_string(),
                     statement: statement.filter(|span| !span.is_none()),

@@ -90,7 +90,7 @@ impl<'s> StoryBuilder<'s> {
                 return;
             }
             TrafficEvent::Dropped { reason } => {
-                let (span, decided_by) = self.causes.take().unwrap_or_default();
+                let (span, decided_by) = self.causes.take(reason).unwrap_or_default();
                 let because = self.at(span);
                 let reason = (*reason).to_string();
                 self.story.verdicts.push(Verdict::Dropped { reason, because, decided_by, port: None });
