@@ -43,10 +43,11 @@ pub struct PacketIo {
 }
 
 impl PacketIo {
-    /// Finds the headers `packet_in` and `packet_out`, whose fields are as wide in packets as the controller sees them.
-    /// Fails if a header has a field that is not a number, or is too long.
+    /// Finds the headers `packet_in` and `packet_out`. Their fields are those of the program if the schema has them, or else
+    /// as wide in packets as the controller sees them. Fails if a header has a field that is not a number, or is too long.
     pub fn new(schema: &Schema) -> Result<PacketIo, Fault> {
-        PacketIo::with_widths(schema, |_| None)
+        let of_program = |name: &str| schema.header_fields.iter().find(|header| header.header == name);
+        PacketIo::with_widths(schema, |name| of_program(name).map(|header| header.fields.as_slice()))
     }
 
     /// Like [`new`](Self::new), for headers whose fields in the program `fields` tells, by the name of the header: names

@@ -59,8 +59,16 @@ pub fn migrate(
 ) -> Migration {
     let mut migration = Migration::default();
     for query in queries(from_schema, has_other_default, DirectCells::WithEntries) {
-        // A target that does not know this kind of entity has none.
-        let found = from.read(&query).unwrap_or_default();
+        let found = match from.read(&query) {
+            Ok(found) => found,
+            // A target that does not know this kind of entity has none.
+            Err(fault) if fault.code() == Code::Unimplemented => continue,
+            Err(fault) => {
+                migration.n_refused += 1;
+                migration.faults.push(fault.to_string());
+                continue;
+            }
+        };
         let written = found.into_iter().filter(|entity| !is_initial(entity));
         let updates = written.map(|entity| update(to_schema, entity)).collect();
         let mut problems = BTreeMap::<String, u64>::new();

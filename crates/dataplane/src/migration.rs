@@ -27,7 +27,8 @@ pub(crate) fn configuration(from: &mut RunningProgram, now_ns: u64) -> Result<Ve
     control::sync::configuration(&schema, &from.at(now_ns), |table| changed.contains(&table))
 }
 
-fn tables_with_other_default(running: &RunningProgram, schema: &Schema) -> HashSet<TableId> {
+/// The tables whose default action is another one than the program's.
+pub(crate) fn tables_with_other_default(running: &RunningProgram, schema: &Schema) -> HashSet<TableId> {
     schema.tables.iter().map(|table| table.id).filter(|table| has_other_default(running, *table)).collect()
 }
 

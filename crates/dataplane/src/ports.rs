@@ -37,13 +37,17 @@ impl PortKind {
 
     /// Whether both are the same interface, device or file.
     pub fn is_same_device(&self, other: &PortKind) -> bool {
-        let device = |kind: &PortKind| match kind {
-            PortKind::Interface(name) | PortKind::Tap(name) => Some(name.clone()),
-            PortKind::File(_) | PortKind::Other(_) => None,
-        };
         match (self, other) {
             (PortKind::File(one), PortKind::File(other)) => one == other,
-            _ => device(self).is_some_and(|name| device(other).is_some_and(|other| other == name)),
+            _ => self.interface().is_some_and(|name| other.interface() == Some(name)),
+        }
+    }
+
+    /// The name of the interface of the system.
+    pub fn interface(&self) -> Option<&str> {
+        match self {
+            PortKind::Interface(name) | PortKind::Tap(name) => Some(name),
+            PortKind::File(_) | PortKind::Other(_) => None,
         }
     }
 

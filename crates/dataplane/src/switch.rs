@@ -4,7 +4,7 @@ use crate::affinity;
 use crate::ageing::take_expired;
 use crate::clock::Clock;
 use crate::mailbox::Mailbox;
-use crate::migration::{configuration, copy_entities};
+use crate::migration::{configuration, copy_entities, tables_with_other_default};
 use crate::options::{Compiled, Options};
 use crate::plane::RunningProgram;
 use crate::ports::{PortKind, PortSpec};
@@ -14,10 +14,10 @@ use crate::worker::{Place, Running, Worker};
 use crate::worker_loop;
 use arch::PortFault;
 use control::sync::Migration;
-use control::{Entity, Fault, Query, Schema, Target, Update};
+use control::{Entity, Fault, Query, Schema, TableId, Target, Update};
 use crossbeam_queue::ArrayQueue;
 use packet_io::{LinkState, Port, PortError};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -451,12 +451,18 @@ impl Switch {
         f(&schema, &mut of.0.at(self.shared.clock.now_ns()))
     }
 
-    /// Copies the entities that the control plane has written in the running program, as far as the prepared one accepts them.
-    pub fn keep_entities(&self, of: &mut Prepared) -> Migration {
+    /// Lets `copy` copy entities of the running program, which is first, into a prepared one, with nobody else writing meanwhile.
+    /// The set has the tables whose default action is another one than the program's. `None` if there is no program.
+    pub fn copy_entities<T>(
+        &self,
+        of: &mut Prepared,
+        copy: impl FnOnce(&Schema, &mut dyn Target, &HashSet<TableId>, &Schema, &mut dyn Target) -> T,
+    ) -> Option<T> {
         let (mut plane, now_ns) = (lock(&self.shared.plane), self.shared.clock.now_ns());
-        let schema = Arc::clone(of.0.schema());
-        let running = plane.generation.as_mut();
-        running.map(|before| copy_entities(before, &schema, &mut of.0.at(now_ns), now_ns)).unwrap_or_default()
+        let before = plane.generation.as_mut()?;
+        let (from_schema, schema) = (Arc::clone(before.schema()), Arc::clone(of.0.schema()));
+        let changed = tables_with_other_default(before, &from_schema);
+        Some(copy(&from_schema, &mut before.at(now_ns), &changed, &schema, &mut of.0.at(now_ns)))
     }
 
     /// Lets all workers run a prepared program, without losing a packet. The old one's entries end with it.

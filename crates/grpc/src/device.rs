@@ -1,11 +1,10 @@
 //! The switch as the server needs it.
 
-use control::{Code, Entity, Schema, Target};
+use control::{Code, Entity, Schema, TableId, Target};
 use ir::Bits;
-use p4info::proto::p4::config::v1::P4Info;
 use p4info::proto::p4::v1::ForwardingPipelineConfig;
 use smol_str::SmolStr;
-use std::sync::Arc;
+use std::collections::HashSet;
 
 /// Why a forwarding pipeline config cannot be used, or a packet cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,6 +50,17 @@ impl Messages {
 /// Work on the entities of a program.
 pub type Work<'w> = &'w mut dyn FnMut(&Schema, &mut dyn Target);
 
+/// The running program, while its entities are copied to another one.
+pub struct Before<'b> {
+    pub schema: &'b Schema,
+    pub target: &'b mut dyn Target,
+    /// Tables whose default action is another one than the program's.
+    pub other_defaults: &'b HashSet<TableId>,
+}
+
+/// Copies the entities of the running program into another one.
+pub type Copy<'c> = &'c mut dyn FnMut(Before<'_>, &Schema, &mut dyn Target);
+
 /// A switch. All calls may block.
 pub trait Device: Send + Sync + 'static {
     /// A program that could run: it takes entries, and no packets.
@@ -62,20 +72,15 @@ pub trait Device: Send + Sync + 'static {
     /// Works on the entities of a program that does not run yet.
     fn with_prepared(&self, program: &mut Self::Program, work: Work<'_>);
 
-    /// Copies the entities of the running program; a fault names those that have no place.
-    fn keep_entities(&self, program: &mut Self::Program) -> Result<(), ConfigFault>;
+    /// Lets entities of the running program be copied into one that does not run yet, with nobody else writing meanwhile. False
+    /// if none runs.
+    fn copy_entities(&self, program: &mut Self::Program, copy: Copy<'_>) -> bool;
 
     /// Runs a program in the place of another one, without losing a packet.
     fn run(&self, program: Self::Program) -> Result<(), ConfigFault>;
 
     /// Works on the entities of the running program, with nobody else doing so. False if there is none.
     fn with_running(&self, work: Work<'_>) -> bool;
-
-    /// The config of the program with which the switch has started.
-    fn initial_config(&self) -> Option<ForwardingPipelineConfig>;
-
-    /// The P4Info of a program.
-    fn p4info(&self, program: &mut Self::Program) -> Arc<P4Info>;
 
     /// Sends a packet of a controller, whose header is in front of it.
     fn packet_out(&self, packet: Vec<u8>) -> Result<(), ConfigFault>;

@@ -26,5 +26,5 @@ pub mod p4_v1 {
     include!("generated/p4.v1.rs");
 }
 
-pub use device::{ConfigFault, Device, Messages, Packet, Work};
+pub use device::{Before, ConfigFault, Copy, Device, Messages, Packet, Work};
 pub use server::{Address, Limits, Server, ServerOptions, StartError, Tls};

@@ -2,14 +2,14 @@
 
 use crate::device::{Device, Messages};
 use crate::leaves::from_leaves;
+use crate::pipeline::Pipelines;
 use crate::shared::{Shared, lock};
-use control::packets::PacketIo;
-use control::session::{RoleName, StreamId};
+use control::session::Role;
 use control::stream::{DigestList, IdleNotice};
-use control::{Data, DigestId, Entity, Schema};
+use control::translate::{Translated, Translator};
+use control::{ControllerPacket, Data, DigestId, Entity, Fault, Schema, TableEntry};
 use ir::Bits;
 use p4info::proto::p4::v1 as pb;
-use pb::stream_message_response::Update;
 use smol_str::SmolStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +18,31 @@ use std::time::Duration;
 /// How often messages are looked for while there are some, and while there are none.
 const LOOK_BUSY: Duration = Duration::from_millis(1);
 const LOOK_IDLE: Duration = Duration::from_millis(10);
+
+/// A message for those controllers whose role may have it, in their values.
+enum News {
+    Packet(ControllerPacket),
+    /// With the digest to which the message belongs.
+    Digests(DigestId, pb::StreamMessageResponse),
+    Idle(Vec<TableEntry>),
+}
+
+impl News {
+    /// The message for one role. `None` if it may not have it.
+    fn for_role(&self, role: &Role, now_ns: i64) -> Option<pb::StreamMessageResponse> {
+        match self {
+            News::Packet(packet) => {
+                let metadata = packet.metadata.iter().map(|field| (field.id.0, field.value.as_slice()));
+                role.receives(metadata).then(|| p4runtime::encode_packet_in(packet.clone()))
+            }
+            News::Digests(digest, list) => role.sees_object(digest.0).then(|| list.clone()),
+            News::Idle(entries) => {
+                let seen = entries.iter().filter(|entry| role.sees_object(entry.table.0)).cloned();
+                IdleNotice::new(seen, now_ns).map(|notice| p4runtime::encode_idle_notice(&notice))
+            }
+        }
+    }
+}
 
 /// Takes messages from the switch to controllers until the end.
 pub(crate) fn carry<D: Device>(shared: &Shared<D>, is_over: &AtomicBool) {
@@ -31,71 +56,94 @@ pub(crate) fn carry<D: Device>(shared: &Shared<D>, is_over: &AtomicBool) {
 }
 
 fn tell<D: Device>(shared: &Shared<D>, messages: Messages) {
-    let Messages { packets, digests, idle } = messages;
-    if !(packets.is_empty() && digests.is_empty() && idle.is_empty()) {
-        let mut all = Vec::new();
-        let now_ns = i64::try_from(lock(&shared.lists).now_ns()).unwrap_or(i64::MAX);
-        let mut lists = Vec::new();
-        shared.device.with_running(&mut |schema, _| {
-            if let Ok(io) = PacketIo::new(schema) {
-                let packets = packets.iter().filter_map(|packet| io.packet_in(&packet.bytes));
-                all.extend(packets.map(p4runtime::encode_packet_in));
-            }
-            lists.extend(digests.iter().filter_map(|(name, leaves)| digest(schema, name, leaves)));
-            let entries = idle.iter().filter_map(|entity| match entity {
-                Entity::TableEntry(entry) => Some(entry.clone()),
-                _ => None,
-            });
-            all.extend(IdleNotice::new(entries, now_ns).map(|of| p4runtime::encode_idle_notice(&of)));
-        });
-        for message in all {
-            offer(shared, message);
-        }
-        let full: Vec<DigestList> = {
-            let mut waiting = lock(&shared.lists);
-            lists.into_iter().filter_map(|(id, data)| waiting.push(id, data)).collect()
-        };
-        full.iter().for_each(|list| send_list(shared, list));
+    let mut lists = lock(&shared.lists).due();
+    if messages.is_empty() && lists.is_empty() {
+        return;
     }
-    let due = lock(&shared.lists).due();
-    due.iter().for_each(|list| send_list(shared, list));
+    let mut pipelines = lock(&shared.pipelines);
+    let (mut news, mut n_lost) = (Vec::new(), 0);
+    let Messages { packets, digests, idle } = messages;
+    let io = pipelines.packets();
+    // Without a program there are no messages, either.
+    let _ = shared.with_running(&mut pipelines, |target| {
+        let Translated { schema, translator, .. } = target;
+        if let Ok(io) = &io {
+            let found = packets.iter().filter_map(|packet| io.packet_in(&packet.bytes));
+            let translated = found
+                .map(|mut packet| translator.packet_in(schema, &mut packet).map(|()| News::Packet(packet)));
+            keep(translated, &mut news, &mut n_lost);
+        }
+        {
+            let mut waiting = lock(&shared.lists);
+            for (name, leaves) in &digests {
+                match digest(schema, translator, name, leaves) {
+                    Some(Ok((id, data))) => lists.extend(waiting.push(id, data)),
+                    Some(Err(_)) => n_lost += 1,
+                    // P4Info does not have it, so nobody can ask for it.
+                    None => {}
+                }
+            }
+        }
+        news.extend(lists.iter().map(|list| digests_news(schema, list)));
+        let entries = idle.into_iter().map(|mut entity| {
+            translator.answer(schema, &mut entity)?;
+            Ok(entity)
+        });
+        let mut translated = Vec::new();
+        keep(entries, &mut translated, &mut n_lost);
+        let entry = |entity: Entity| match entity {
+            Entity::TableEntry(entry) => Some(entry),
+            _ => None,
+        };
+        let entries: Vec<TableEntry> = translated.into_iter().filter_map(entry).collect();
+        news.extend((!entries.is_empty()).then_some(News::Idle(entries)));
+    });
+    shared.n_lost.fetch_add(n_lost, Ordering::Relaxed);
+    for one in news {
+        offer(shared, &pipelines, &one);
+    }
+}
+
+/// Adds what could be translated; the rest is counted.
+fn keep<T>(all: impl Iterator<Item = Result<T, Fault>>, kept: &mut Vec<T>, n_lost: &mut u64) {
+    for one in all {
+        match one {
+            Ok(one) => kept.push(one),
+            Err(_) => *n_lost += 1,
+        }
+    }
+}
+
+fn digests_news(schema: &Schema, list: &DigestList) -> News {
+    News::Digests(list.digest, p4runtime::encode_digest_list(schema, list))
 }
 
 /// Offers a message to the primaries of all roles that may have it.
-fn offer<D: Device>(shared: &Shared<D>, message: pb::StreamMessageResponse) {
-    let metadata = match &message.update {
-        Some(Update::Packet(packet)) => Some(&packet.metadata),
-        _ => None,
-    };
-    let annotated = lock(&shared.pipelines).annotated_roles();
+fn offer<D: Device>(shared: &Shared<D>, pipelines: &Pipelines<D::Program>, news: &News) {
+    let now_ns = i64::try_from(lock(&shared.lists).now_ns()).unwrap_or(i64::MAX);
+    let annotated = pipelines.annotated_roles();
     let controllers = lock(&shared.controllers);
-    let wants = |stream: StreamId, name: &RoleName| {
-        let role = controllers.sessions.role(name, Arc::clone(&annotated));
-        let takes = metadata
-            .is_none_or(|all| role.receives(all.iter().map(|one| (one.metadata_id, one.value.as_slice()))));
-        takes.then_some(stream)
-    };
     let mut n_told = 0;
-    for (stream, role, _) in controllers.sessions.primaries() {
-        let Some(outbox) = wants(stream, role).and_then(|stream| controllers.outboxes.get(&stream)) else {
-            continue;
-        };
-        n_told += usize::from(outbox.offer(message.clone()));
+    for (stream, name, _) in controllers.sessions.primaries() {
+        let role = controllers.sessions.role(name, Arc::clone(&annotated));
+        let Some(outbox) = controllers.outboxes.get(&stream) else { continue };
+        let message = news.for_role(&role, now_ns);
+        n_told += usize::from(message.is_some_and(|message| outbox.offer(message)));
     }
     if n_told == 0 {
         shared.n_lost.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-fn digest(schema: &Schema, name: &SmolStr, leaves: &[Bits]) -> Option<(DigestId, Data)> {
+/// A message of the program in the values of controllers. `None` for one that P4Info does not have.
+fn digest(
+    schema: &Schema,
+    translator: &Translator,
+    name: &SmolStr,
+    leaves: &[Bits],
+) -> Option<Result<(DigestId, Data), Fault>> {
     let digest = schema.digests.find(name).ok()?;
-    Some((digest.id, from_leaves(&digest.message, &mut leaves.iter().cloned())?))
-}
-
-fn send_list<D: Device>(shared: &Shared<D>, list: &DigestList) {
-    let mut message = None;
-    shared.device.with_running(&mut |schema, _| message = Some(p4runtime::encode_digest_list(schema, list)));
-    if let Some(message) = message {
-        offer(shared, message);
-    }
+    let mut data = from_leaves(&digest.message, &mut leaves.iter().cloned())?;
+    let translated = translator.data(&digest.names.name, &digest.message, &mut data);
+    Some(translated.map(|()| (digest.id, data)))
 }

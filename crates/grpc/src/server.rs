@@ -4,8 +4,9 @@ use crate::device::Device;
 use crate::messages;
 use crate::p4_v1::p4_runtime_server::P4RuntimeServer;
 use crate::service::Service;
-use crate::shared::Shared;
+use crate::shared::{Shared, lock};
 use control::session::Sessions;
+use control::translate::TranslationError;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -98,6 +99,8 @@ pub struct ServerOptions {
     pub device_id: u64,
     pub tls: Option<Tls>,
     pub limits: Limits,
+    /// Values of controllers that the program knows by others.
+    pub translation: control::translate::Options,
     /// Takes writes without an election id from anybody, as long as nobody has arbitrated.
     pub without_arbitration: bool,
 }
@@ -110,6 +113,8 @@ pub enum StartError {
     Thread(io::Error),
     #[error("the keys or certificates cannot be used: {0}")]
     Tls(String),
+    #[error(transparent)]
+    Translation(#[from] TranslationError),
 }
 
 /// Listens until it is dropped.
@@ -125,12 +130,13 @@ pub struct Server {
 
 impl Server {
     pub fn start<D: Device>(device: D, options: ServerOptions) -> Result<Server, StartError> {
-        let ServerOptions { address, device_id, tls, limits, without_arbitration } = options;
+        let ServerOptions { address, device_id, tls, limits, translation, without_arbitration } = options;
         let mut sessions = Sessions::new(device_id);
         if without_arbitration {
             sessions = sessions.without_arbitration();
         }
-        let shared = Arc::new(Shared::new(device, sessions, limits.n_waiting_max));
+        let shared = Arc::new(Shared::new(device, sessions, translation, limits.n_waiting_max));
+        shared.notice(&mut lock(&shared.pipelines))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(N_THREADS)
             .max_blocking_threads(N_BLOCKING_THREADS)

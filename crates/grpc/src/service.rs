@@ -2,10 +2,13 @@
 
 use crate::device::{ConfigFault, Device};
 use crate::p4_v1::p4_runtime_server::P4Runtime;
+use crate::pipeline::{New, Pipelines};
 use crate::shared::{Shared, lock};
 use crate::{failure, stream};
 use control::session::{RoleName, SessionFault, WriteTicket, WriterClaim};
-use control::{Entity, Fault, Target};
+use control::sync::{Migration, migrate};
+use control::translate::Translated;
+use control::{Entity, Target};
 use p4info::proto::p4::v1 as pb;
 use pb::get_forwarding_pipeline_config_request::ResponseType;
 use pb::set_forwarding_pipeline_config_request::Action;
@@ -16,6 +19,8 @@ use tonic::{Request, Response, Status, Streaming};
 
 /// Answers to a read that wait to be sent.
 const N_ANSWERS_MAX: usize = 4;
+/// Entities without a place that a message names.
+const N_NAMED: usize = 10;
 
 impl<D: Device> Shared<D> {
     fn check_device(&self, device_id: u64) -> Result<(), Status> {
@@ -32,12 +37,15 @@ impl<D: Device> Shared<D> {
         let _writing = self.begin_write(p4runtime::write_claim(request))?;
         let mut pipelines = lock(&self.pipelines);
         let role = self.role(&pipelines, &RoleName(request.role.as_str().into()));
-        let written = self.with_target(&mut pipelines, |schema, target| {
+        let is_saved = pipelines.saved().is_some();
+        let written = self.with_target(&mut pipelines, |target| {
+            let schema = target.schema;
             let results = p4runtime::write_if(schema, target, request, &|update| {
                 role.check_write(schema, &update.entity)
             });
-            let digests = request.updates.iter().any(is_of_digest).then(|| configs(target));
-            (results, digests)
+            // Digests are those of the program that runs.
+            let has_digests = !is_saved && request.updates.iter().any(is_of_digest);
+            (results, has_digests.then(|| configs(target)))
         });
         let (results, digests) = written?;
         if let Some(digests) = digests {
@@ -55,23 +63,8 @@ impl<D: Device> Shared<D> {
     ) {
         let mut pipelines = lock(&self.pipelines);
         let role = self.role(&pipelines, &RoleName(request.role.as_str().into()));
-        let read = self.with_target(&mut pipelines, |schema, target| {
-            let one = |(i, entity): (usize, &pb::Entity)| {
-                let query = p4runtime::decode_query(schema, entity);
-                let answer = query.and_then(|query| {
-                    control::validate_query(schema, &query)?;
-                    target.read(&query)
-                });
-                match answer {
-                    Ok(entities) => Ok(entities
-                        .iter()
-                        .filter(|entity| role.sees(entity))
-                        .map(|entity| p4runtime::encode_entity(schema, entity))
-                        .collect::<Vec<pb::Entity>>()),
-                    Err(fault) => Err(fault.inside(format_args!("entities[{i}]"))),
-                }
-            };
-            request.entities.iter().enumerate().map(one).collect::<Vec<Result<Vec<pb::Entity>, Fault>>>()
+        let read = self.with_target(&mut pipelines, |target| {
+            p4runtime::read_if(target.schema, target, request, &|entity| role.sees(entity))
         });
         drop(pipelines);
         let mut results = match read {
@@ -98,37 +91,41 @@ impl<D: Device> Shared<D> {
         let _setting = lock(&self.setting);
         let refused = |fault: ConfigFault| failure::config(&fault);
         let config = request.config.filter(|config| *config != pb::ForwardingPipelineConfig::default());
-        let prepared = |config: Option<pb::ForwardingPipelineConfig>| match config {
-            Some(config) => {
-                let mut program = self.device.prepare(&config).map_err(refused)?;
-                Ok((self.complete(config, &mut program), program))
-            }
-            None => Err(Status::invalid_argument("`config` is missing")),
+        let prepared = |config: Option<pb::ForwardingPipelineConfig>| {
+            let config = config.ok_or_else(|| Status::invalid_argument("`config` is missing"))?;
+            let program = self.device.prepare(&config).map_err(refused)?;
+            Ok::<_, Status>((config, program))
         };
         match Action::try_from(request.action) {
-            Ok(Action::Verify) => drop(prepared(config)?),
+            Ok(Action::Verify) => {
+                let (config, program) = prepared(config)?;
+                lock(&self.pipelines).adopt(&self.device, config, program).map_err(refused)?;
+            }
             Ok(Action::VerifyAndSave) => {
                 let (config, program) = prepared(config)?;
-                lock(&self.pipelines).save(config, program);
+                let mut pipelines = lock(&self.pipelines);
+                let new = pipelines.adopt(&self.device, config, program).map_err(refused)?;
+                pipelines.save(new);
             }
             Ok(Action::VerifyAndCommit) => {
-                let new = prepared(config)?;
-                self.commit(Some(new)).map_err(refused)?;
+                let (config, program) = prepared(config)?;
+                let mut pipelines = lock(&self.pipelines);
+                let new = pipelines.adopt(&self.device, config, program).map_err(refused)?;
+                self.commit(&mut pipelines, Some(new)).map_err(refused)?;
             }
             Ok(Action::ReconcileAndCommit) => {
-                let (config, mut program) = prepared(config)?;
+                let (config, program) = prepared(config)?;
                 let mut pipelines = lock(&self.pipelines);
-                self.device.keep_entities(&mut program).map_err(refused)?;
-                pipelines.commit(&self.device, Some((config, program))).map_err(refused)?;
-                drop(pipelines);
-                self.configure_lists();
+                let mut new = pipelines.adopt(&self.device, config, program).map_err(refused)?;
+                self.keep_entities(&mut pipelines, &mut new).map_err(refused)?;
+                self.commit(&mut pipelines, Some(new)).map_err(refused)?;
             }
-            Ok(Action::Commit) if config.is_some() => {
-                return Err(Status::invalid_argument(
-                    "COMMIT runs the saved config: `config` must not be set",
-                ));
+            Ok(Action::Commit) => {
+                if config.is_some() {
+                    return Err(Status::invalid_argument("`config` must not be set with COMMIT"));
+                }
+                self.commit(&mut lock(&self.pipelines), None).map_err(refused)?;
             }
-            Ok(Action::Commit) => self.commit(None).map_err(refused)?,
             Ok(Action::Unspecified) => return Err(Status::invalid_argument("`action` is not set")),
             Err(_) => {
                 let message = format!("{} is no action that is known", request.action);
@@ -138,20 +135,37 @@ impl<D: Device> Shared<D> {
         Ok(())
     }
 
-    /// A config with the P4Info of its program, if it has none of its own.
-    fn complete(
+    /// Copies what controllers have written for the running program, in their values: those of the two programs may differ.
+    fn keep_entities(
         &self,
-        mut config: pb::ForwardingPipelineConfig,
-        program: &mut D::Program,
-    ) -> pb::ForwardingPipelineConfig {
-        if config.p4info.is_none() {
-            config.p4info = Some((*self.device.p4info(program)).clone());
+        pipelines: &mut Pipelines<D::Program>,
+        new: &mut New<D::Program>,
+    ) -> Result<(), ConfigFault> {
+        let (mut before, mut migration) = (pipelines.translator().clone(), Migration::default());
+        let New { program, translator, .. } = new;
+        self.device.copy_entities(program, &mut |from, schema, target| {
+            let read = Translated { schema: from.schema, translator: &mut before, target: from.target };
+            let mut written = Translated { schema, translator: &mut *translator, target };
+            let has_other_default = |table| from.other_defaults.contains(&table);
+            migration = migrate(from.schema, &read, schema, &mut written, has_other_default);
+        });
+        if migration.n_refused == 0 {
+            return Ok(());
         }
-        config
+        let named = &migration.faults[..migration.faults.len().min(N_NAMED)];
+        Err(ConfigFault::invalid(format!(
+            "{} entities have no place in the new program: {}",
+            migration.n_refused,
+            named.join("; ")
+        )))
     }
 
-    fn commit(&self, new: Option<(pb::ForwardingPipelineConfig, D::Program)>) -> Result<(), ConfigFault> {
-        lock(&self.pipelines).commit(&self.device, new)?;
+    fn commit(
+        &self,
+        pipelines: &mut Pipelines<D::Program>,
+        new: Option<New<D::Program>>,
+    ) -> Result<(), ConfigFault> {
+        pipelines.commit(&self.device, new)?;
         self.configure_lists();
         Ok(())
     }
@@ -170,7 +184,9 @@ impl<D: Device> Shared<D> {
         self.check_device(request.device_id)?;
         let response = ResponseType::try_from(request.response_type)
             .map_err(|_| Status::invalid_argument("`response_type` has a value that is not known"))?;
-        Ok(pb::GetForwardingPipelineConfigResponse { config: lock(&self.pipelines).get(response) })
+        let mut pipelines = lock(&self.pipelines);
+        self.notice(&mut pipelines).map_err(|error| Status::failed_precondition(error.to_string()))?;
+        Ok(pb::GetForwardingPipelineConfigResponse { config: pipelines.get(response) })
     }
 }
 

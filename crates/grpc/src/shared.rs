@@ -1,12 +1,13 @@
 //! Everything that requests and streams share.
 
-use crate::device::Device;
+use crate::device::{ConfigFault, Device};
 use crate::failure;
 use crate::lists::Lists;
 use crate::outbox::Outbox;
-use crate::pipeline::Pipelines;
+use crate::pipeline::{New, Pipelines};
+use control::Code;
 use control::session::{Effect, Role, RoleName, SessionFault, Sessions, StreamId};
-use control::{Schema, Target};
+use control::translate::{Options, Translated, TranslationError};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -56,12 +57,16 @@ impl Controllers {
 }
 
 impl<D: Device> Shared<D> {
-    pub(crate) fn new(device: D, sessions: Sessions, n_waiting_max: usize) -> Shared<D> {
-        let pipelines = Pipelines::new(device.initial_config());
+    pub(crate) fn new(
+        device: D,
+        sessions: Sessions,
+        translation: Options,
+        n_waiting_max: usize,
+    ) -> Shared<D> {
         Shared {
             device,
             setting: Mutex::default(),
-            pipelines: Mutex::new(pipelines),
+            pipelines: Mutex::new(Pipelines::new(translation)),
             controllers: Mutex::new(Controllers { sessions, outboxes: FxHashMap::default() }),
             lists: Mutex::default(),
             n_streams: AtomicU64::new(0),
@@ -70,23 +75,51 @@ impl<D: Device> Shared<D> {
         }
     }
 
-    /// Works on the entities of the program that requests mean.
+    /// Looks at the program that runs. False if there is none.
+    pub(crate) fn notice(&self, pipelines: &mut Pipelines<D::Program>) -> Result<bool, TranslationError> {
+        let mut noticed = Ok(());
+        let runs = self.device.with_running(&mut |schema, _| noticed = pipelines.notice(schema));
+        noticed.map(|()| runs)
+    }
+
+    /// Works on the entities of the program that requests mean, in the values of controllers.
     pub(crate) fn with_target<T>(
         &self,
         pipelines: &mut Pipelines<D::Program>,
-        work: impl FnOnce(&Schema, &mut dyn Target) -> T,
+        work: impl FnOnce(&mut Translated<'_>) -> T,
+    ) -> Result<T, Status> {
+        let Some(New { program, translator, .. }) = pipelines.saved() else {
+            return self.with_running(pipelines, work);
+        };
+        let (mut work, mut result) = (Some(work), None);
+        self.device.with_prepared(program, &mut |schema, target| {
+            result = work.take().map(|work| work(&mut Translated { schema, translator, target }));
+        });
+        result.ok_or_else(|| failure::session(&SessionFault::NoPipeline))
+    }
+
+    /// Works on the entities of the program that runs, in the values of controllers.
+    pub(crate) fn with_running<T>(
+        &self,
+        pipelines: &mut Pipelines<D::Program>,
+        work: impl FnOnce(&mut Translated<'_>) -> T,
     ) -> Result<T, Status> {
         let (mut work, mut result) = (Some(work), None);
-        let mut once = |schema: &Schema, target: &mut dyn Target| {
-            result = work.take().map(|work| work(schema, target));
-        };
-        match pipelines.saved_program() {
-            Some(program) => self.device.with_prepared(program, &mut once),
-            None => {
-                self.device.with_running(&mut once);
+        self.device.with_running(&mut |schema, target| {
+            let Some(work) = work.take() else { return };
+            result = Some(pipelines.notice(schema).map(|()| {
+                let translator = pipelines.translator();
+                work(&mut Translated { schema, translator, target })
+            }));
+        });
+        match result {
+            Some(Ok(result)) => Ok(result),
+            Some(Err(error)) => {
+                let fault = ConfigFault::new(Code::FailedPrecondition, error.to_string());
+                Err(failure::config(&fault))
             }
+            None => Err(failure::session(&SessionFault::NoPipeline)),
         }
-        result.ok_or_else(|| failure::session(&SessionFault::NoPipeline))
     }
 
     /// The role of a request, with what it may do.

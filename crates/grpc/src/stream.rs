@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::failure;
 use crate::outbox::{self, Inbox, Outbox};
 use crate::shared::{Shared, lock};
-use control::packets::{ControllerPacket, PacketIo};
+use control::packets::ControllerPacket;
 use control::session::{RoleName, SessionFault, StreamId};
 use control::stream::{DigestAck, StreamError, StreamErrorCause};
 use p4info::proto::p4::v1 as pb;
@@ -121,7 +121,7 @@ fn refused(fault: &SessionFault, cause: StreamErrorCause) -> StreamError {
 fn send_packet<D: Device>(
     shared: &Shared<D>,
     id: StreamId,
-    packet: ControllerPacket,
+    mut packet: ControllerPacket,
 ) -> Result<(), StreamError> {
     let cause = |packet: &ControllerPacket| StreamErrorCause::PacketOut(packet.clone());
     let name = primary_role(shared, id, || cause(&packet))?;
@@ -130,8 +130,14 @@ fn send_packet<D: Device>(
     if !shared.device.has_cpu_port() {
         return Err(StreamError::no_cpu_port(packet));
     }
-    let bytes = shared.with_target(&mut pipelines, |schema, _| PacketIo::new(schema)?.packet_out(&packet));
+    let given = packet.metadata.clone();
+    let io = pipelines.packets();
+    let bytes = shared.with_running(&mut pipelines, |target| {
+        target.translator.packet_out(target.schema, &mut packet)?;
+        io?.packet_out(&packet)
+    });
     drop(pipelines);
+    packet.metadata = given;
     let bytes = match bytes {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(fault)) => return Err(StreamError::bad_packet(&fault, packet)),
@@ -145,6 +151,6 @@ fn acknowledge<D: Device>(shared: &Shared<D>, id: StreamId, ack: DigestAck) -> R
     primary_role(shared, id, || StreamErrorCause::DigestAck(ack))?;
     let mut pipelines = lock(&shared.pipelines);
     let acknowledged =
-        shared.with_target(&mut pipelines, |schema, _| lock(&shared.lists).acknowledge(schema, ack));
+        shared.with_running(&mut pipelines, |target| lock(&shared.lists).acknowledge(target.schema, ack));
     acknowledged.unwrap_or_else(|_| Err(StreamError::unknown_digest(ack)))
 }

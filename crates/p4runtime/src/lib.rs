@@ -37,7 +37,7 @@ pub use pipeline::{
     config_response, decode_config, decode_config_parts, decode_pipeline_change, encode_config,
 };
 pub use query::decode_query;
-pub use request::{read, request_status, status, write, write_if};
+pub use request::{read, read_if, request_status, status, write, write_if};
 pub use session::{decode_arbitration, decode_role_config, encode_notice, pipeline_claim, write_claim};
 pub use stream::{
     StreamRequest, capabilities, decode_digest_list, decode_idle_notice, decode_packet_in,

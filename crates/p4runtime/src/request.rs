@@ -88,6 +88,16 @@ pub fn read(
     target: &dyn Target,
     request: &pb::ReadRequest,
 ) -> Vec<Result<Vec<pb::Entity>, Fault>> {
+    read_if(schema, target, request, &|_| true)
+}
+
+/// Like [`read()`], for a controller that is not told of everything: entities for which `sees` is false are left out.
+pub fn read_if(
+    schema: &Schema,
+    target: &dyn Target,
+    request: &pb::ReadRequest,
+    sees: &dyn Fn(&Entity) -> bool,
+) -> Vec<Result<Vec<pb::Entity>, Fault>> {
     let one = |(i, entity): (usize, &pb::Entity)| {
         let answer = || {
             let query = decode_query(schema, entity)?;
@@ -98,7 +108,8 @@ pub fn read(
             }
         };
         let found = answer().inside(format_args!("entities[{i}]"))?;
-        Ok(found.into_iter().map(|entity| encode_entity(schema, &as_written(schema, entity))).collect())
+        let seen = found.into_iter().filter(|entity| sees(entity));
+        Ok(seen.map(|entity| encode_entity(schema, &as_written(schema, entity))).collect())
     };
     request.entities.iter().enumerate().map(one).collect()
 }

@@ -22,7 +22,7 @@ pub use examples::of as examples_of;
 pub use habits::{normalise_compat_flags, other_command};
 pub use help::{command, page};
 pub use live::{
-    Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, LiveArgs, LiveBackendArg, LogLevel,
+    Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, GrpcArgs, LiveArgs, LiveBackendArg, LogLevel,
     PortCommand, ShowArg,
 };
 pub use model::{ModelCommand, ModelExternArgs};

@@ -139,6 +139,8 @@ impl<'p> Builder<'p> {
             platform: platform(platform_properties)?,
             replication: ReplicationWidths::default(),
             direct_uses: DirectUses::default(),
+            widths: Default::default(),
+            header_fields: Vec::new(),
         })
     }
 

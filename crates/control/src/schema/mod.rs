@@ -6,10 +6,13 @@ mod build;
 mod checks;
 mod direct_uses;
 mod objects;
+mod program;
 mod types;
+mod widths;
 
 use arch::FieldRole;
 use num_bigint::BigUint;
+use p4info::ControllerHeaderFields;
 use p4info::proto::p4::config::v1::P4Info;
 use smol_str::SmolStr;
 use std::sync::Arc;
@@ -20,6 +23,7 @@ pub use build::{SchemaError, WIDTH_BITS_MAX};
 pub use direct_uses::DirectUses;
 pub use objects::{Object, ObjectKind, Objects, Part};
 pub use types::{DataType, EnumType, HeaderType, HeaderUnionType, StructType};
+pub use widths::Widths;
 
 /// Everything that a control plane can address in one program.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +46,10 @@ pub struct Schema {
     pub platform: PlatformProperties,
     pub replication: ReplicationWidths,
     pub direct_uses: DirectUses,
+    /// Widths of translated values in the program.
+    pub widths: Widths,
+    /// Controller headers as packets have them; empty if only P4Info is known.
+    pub header_fields: Vec<ControllerHeaderFields>,
     /// The message that all of it is from.
     pub p4info: Arc<P4Info>,
     /// Numbers with names, which people may write in entries; no part of P4Info.

@@ -319,13 +319,6 @@ impl Schema {
         Schema { replication, ..self }
     }
 
-    /// Adds what P4Info does not have: the widths of the program's fields for replication, and which actions use the direct
-    /// counter and meter of their entry.
-    pub fn with_program(self, program: &ir::Program) -> Schema {
-        let direct_uses = DirectUses::of_program(&self, program);
-        Schema { direct_uses, ..self.with_replication(ReplicationWidths::of_program(program)) }
-    }
-
     /// Finds a constant or a member of an enum by its name, or by a unique end of it.
     pub fn find_value(&self, name: &str) -> Result<&BigUint, Fault> {
         let names = self.values.iter().map(|(name, _)| name.as_str());

@@ -25,10 +25,9 @@ mod places;
 mod rules;
 mod target;
 mod translator;
-mod widths;
 
+pub use crate::schema::Widths;
 pub use map::Others;
 pub use rules::{Rule, Rules, RulesError};
 pub use target::Translated;
 pub use translator::{Options, TranslationError, Translator, port_translation};
-pub use widths::Widths;

@@ -19,11 +19,17 @@ pub struct Translated<'t> {
 
 impl Target for Translated<'_> {
     fn write(&mut self, update: &Update) -> Result<(), Fault> {
+        if self.translator.is_empty() {
+            return self.target.write(update);
+        }
         let inner = self.translator.update(self.schema, update)?;
         self.target.write(&inner)
     }
 
     fn write_many(&mut self, updates: &[&Update]) -> Vec<Result<(), Fault>> {
+        if self.translator.is_empty() {
+            return self.target.write_many(updates);
+        }
         let inner: Vec<Result<Update, Fault>> =
             updates.iter().map(|update| self.translator.update(self.schema, update)).collect();
         let good: Vec<&Update> = inner.iter().flatten().collect();
@@ -41,9 +47,16 @@ impl Target for Translated<'_> {
                 Ok(Vec::new())
             };
         };
-        let mut found = self.target.read(&inner)?;
-        found.iter_mut().try_for_each(|entity| self.translator.answer(self.schema, entity))?;
-        Ok(found)
+        let found = self.target.read(&inner)?;
+        let translated = found.into_iter().filter_map(|mut entity| {
+            match self.translator.answer(self.schema, &mut entity) {
+                Ok(()) => Some(Ok(entity)),
+                // Controllers have no name for this cell, so they cannot ask for it either.
+                Err(fault) if is_of_index(&fault) => None,
+                Err(fault) => Some(Err(fault)),
+            }
+        });
+        translated.collect()
     }
 
     fn is_batch_atomic(&self) -> bool {
@@ -58,4 +71,9 @@ impl Target for Translated<'_> {
     fn has_default_of_program(&self, table: TableId) -> bool {
         self.target.has_default_of_program(table)
     }
+}
+
+/// Returns whether the index of a cell has no translation.
+fn is_of_index(fault: &Fault) -> bool {
+    fault.path() == "index" && matches!(fault.problem(), Problem::NoName { .. })
 }

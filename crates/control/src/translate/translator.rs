@@ -25,7 +25,7 @@ const RECIRCULATE_PORT: u32 = 0xffff_fffa;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     pub rules: Rules,
-    /// The translation whose values are ports, see [`port_translation`].
+    /// The translation whose values are ports; `None`: that of each program, see [`port_translation`].
     pub ports: Option<SmolStr>,
     /// Names of ports with their numbers in the program. Used where ports are strings.
     pub port_names: Vec<(SmolStr, u64)>,
@@ -68,6 +68,9 @@ impl Translator {
         width_bits: impl Fn(&str) -> Option<u32>,
     ) -> Result<(), TranslationError> {
         let mut maps = self.maps.clone();
+        let ports = self.options.ports.clone().or_else(|| port_translation(schema));
+        let meaning = |by: &SmolStr| if ports.as_ref() == Some(by) { Meaning::Port } else { Meaning::Other };
+        maps.iter_mut().for_each(|map| map.meaning = meaning(&map.by));
         let mut seen: Vec<(SmolStr, ValueForm)> = Vec::new();
         for (by, form) in translations(schema) {
             let mixed = || TranslationError::Mixed { by: by.clone() };
@@ -90,7 +93,10 @@ impl Translator {
                     let map = &*map;
                     map.pairs().try_for_each(|(name, value)| fits(map, name, value))?;
                 }
-                None => maps.push(self.map(by, form, width)?),
+                None => {
+                    let meaning = meaning(&by);
+                    maps.push(self.map(by, form, width, meaning)?);
+                }
             }
         }
         self.maps = maps;
@@ -98,11 +104,15 @@ impl Translator {
     }
 
     /// A new map, with the pairs that the options have for it.
-    fn map(&self, by: SmolStr, form: ValueForm, width_bits: u32) -> Result<Map, TranslationError> {
+    fn map(
+        &self,
+        by: SmolStr,
+        form: ValueForm,
+        width_bits: u32,
+        meaning: Meaning,
+    ) -> Result<Map, TranslationError> {
         let options = &self.options;
         let rule = options.rules.0.get(&by).cloned().unwrap_or_default();
-        let is_port = options.ports.as_ref() == Some(&by);
-        let meaning = if is_port { Meaning::Port } else { Meaning::Other };
         let mut map = Map::new(by, form, width_bits, default_rule(&rule, form, meaning), meaning);
         for (text, value) in &rule.values {
             let name = match form {
@@ -119,7 +129,7 @@ impl Translator {
                 return Err(TranslationError::Contradiction { by: map.by, name, value });
             }
         }
-        if is_port {
+        if meaning == Meaning::Port {
             let special = [(CPU_PORT, options.cpu_port), (RECIRCULATE_PORT, options.recirculate_port)];
             let special = special.into_iter().filter_map(|(outer, inner)| Some((outer, inner?)));
             let pairs: Vec<(Name, BigUint)> = match form {
@@ -141,6 +151,11 @@ impl Translator {
             }
         }
         Ok(map)
+    }
+
+    /// Returns whether no program that was adopted has a translation: all values are the same on both sides.
+    pub fn is_empty(&self) -> bool {
+        self.maps.is_empty()
     }
 
     /// Translates an update of a controller, which has passed [`validate()`](crate::validate()). A deletion allocates

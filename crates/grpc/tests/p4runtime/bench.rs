@@ -1,14 +1,17 @@
 //! A switch in this process behind a server on a real socket, and a client.
 
-use control::{Code, Schema};
+use control::{Code, Entity, EntryQuery, Query, Schema, Target};
 use grpc::p4_v1::p4_runtime_client::P4RuntimeClient;
-use grpc::{Address, ConfigFault, Device, Limits, Messages, Packet, Server, ServerOptions, Work};
+use grpc::{
+    Address, Before, ConfigFault, Copy, Device, Limits, Messages, Packet, Server, ServerOptions, Work,
+};
 use interp::InterpretedDevice;
 use p4info::P4Info;
 use p4info::proto::google::rpc;
 use p4info::proto::p4::v1 as pb;
 use pb::stream_message_response::Update;
 use prost::Message;
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use target::traffic::{Config, Destination};
@@ -39,6 +42,7 @@ pub struct TestDevice {
 struct State {
     running: Option<Program>,
     packets: Vec<Packet>,
+    idle: Vec<Entity>,
     /// Packets that left, with their port.
     sent: Vec<(u32, Vec<u8>)>,
 }
@@ -47,7 +51,7 @@ impl TestDevice {
     /// A packet arrives at a port.
     pub fn receive(&self, port: u32, bytes: &[u8]) {
         let mut state = self.state.lock().unwrap();
-        let State { running, packets, sent } = &mut *state;
+        let State { running, packets, sent, .. } = &mut *state;
         let Some(program) = running else { return };
         for output in program.switch.switch.inject(port, bytes, &mut Silent) {
             match output.destination {
@@ -55,6 +59,14 @@ impl TestDevice {
                 Destination::Controller => packets.push(Packet { bytes: output.bytes }),
             }
         }
+    }
+
+    /// All entries of tables are told to have had no packet for too long.
+    pub fn expire_all(&self) {
+        let mut state = self.state.lock().unwrap();
+        let query = Query::TableEntries(EntryQuery::default());
+        let found = state.running.as_ref().map(|program| program.switch.read(&query).unwrap());
+        state.idle.extend(found.unwrap_or_default());
     }
 
     pub fn take_sent(&self) -> Vec<(u32, Vec<u8>)> {
@@ -71,10 +83,11 @@ impl Device for TestDevice {
         let source = driver::Source { name: "config.p4".to_owned(), text: text.into() };
         let mut checked = driver::check(&source, &driver::BuiltInLoader, &driver::Options::default());
         let runnable = driver::runnable(&mut checked, None)
-            .ok_or_else(|| ConfigFault::invalid("the program has errors"))?;
+            .ok_or_else(|| ConfigFault::invalid(format!("errors: {:?}", checked.diagnostics)))?;
         let p4info = config.p4info.as_ref().unwrap_or(&runnable.control_plane.p4info);
         let schema = Schema::new(p4info).map_err(|error| ConfigFault::invalid(error.to_string()))?;
-        let schema = Arc::new(schema);
+        let schema = schema.with_program(&runnable.program);
+        let schema = Arc::new(schema.with_headers(&runnable.control_plane.controller_headers));
         let config = Config { cpu_port: Some(CPU_PORT), ..Config::default() };
         let switch = interp::interpreter(runnable.program, Arc::clone(&schema), config)
             .map_err(|error| ConfigFault::invalid(error.to_string()))?;
@@ -86,16 +99,14 @@ impl Device for TestDevice {
         work(&schema, &mut program.switch);
     }
 
-    fn keep_entities(&self, program: &mut Program) -> Result<(), ConfigFault> {
+    fn copy_entities(&self, program: &mut Program, copy: Copy<'_>) -> bool {
         let mut state = self.state.lock().unwrap();
-        let Some(before) = &mut state.running else { return Ok(()) };
-        let schema = Arc::clone(&program.schema);
-        let kept =
-            control::sync::migrate(&before.schema, &before.switch, &schema, &mut program.switch, |_| false);
-        match kept.n_refused {
-            0 => Ok(()),
-            _ => Err(ConfigFault::invalid(kept.faults.join("; "))),
-        }
+        let Some(before) = &mut state.running else { return false };
+        let (from, schema) = (Arc::clone(&before.schema), Arc::clone(&program.schema));
+        let other_defaults = HashSet::new();
+        let from = Before { schema: &from, target: &mut before.switch, other_defaults: &other_defaults };
+        copy(from, &schema, &mut program.switch);
+        true
     }
 
     fn run(&self, program: Program) -> Result<(), ConfigFault> {
@@ -111,14 +122,6 @@ impl Device for TestDevice {
         true
     }
 
-    fn initial_config(&self) -> Option<pb::ForwardingPipelineConfig> {
-        None
-    }
-
-    fn p4info(&self, program: &mut Program) -> Arc<P4Info> {
-        Arc::clone(&program.schema.p4info)
-    }
-
     fn packet_out(&self, packet: Vec<u8>) -> Result<(), ConfigFault> {
         self.receive(CPU_PORT, &packet);
         Ok(())
@@ -129,7 +132,8 @@ impl Device for TestDevice {
         let packets = std::mem::take(&mut state.packets);
         let digests = state.running.as_mut().map(|program| program.switch.switch.take_digests());
         let digests = digests.into_iter().flatten().map(|digest| (digest.name, digest.values));
-        Messages { packets, digests: digests.collect(), idle: Vec::new() }
+        let digests = digests.collect();
+        Messages { packets, digests, idle: std::mem::take(&mut state.idle) }
     }
 
     fn has_cpu_port(&self) -> bool {
@@ -169,6 +173,7 @@ impl Bench {
             device_id: DEVICE,
             tls: None,
             limits: Limits::default(),
+            translation: control::translate::Options::default(),
             without_arbitration: false,
         };
         let server = Server::start(device.clone(), change(options)).unwrap();

@@ -139,6 +139,9 @@ pub struct GrpcArgs {
     /// Take clients of P4Runtime only with a certificate
     #[arg(long, hide_short_help = true, requires = "grpc_server_cacert", requires = "grpc_server_ssl")]
     pub grpc_server_with_client_auth: bool,
+    /// How values of P4Runtime are translated that the program annotates with `@p4runtime_translation` (TOML)
+    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "grpc_server_addr")]
+    pub translation: Option<PathBuf>,
     /// Take writes over P4Runtime from clients that have not arbitrated, as simple_switch_grpc does
     #[arg(long, hide_short_help = true)]
     pub no_arbitration: bool,

@@ -70,7 +70,8 @@ impl Compiler {
         let schema = Schema::new(p4info)
             .map_err(|error| bug(format!("the program's P4Info makes no sense: {error}")))?
             .with_values(&runnable.control_plane.values)
-            .with_program(&runnable.program);
+            .with_program(&runnable.program)
+            .with_headers(&runnable.control_plane.controller_headers);
         let pipeline = prepared.pipeline(&self.compiling)?;
         Ok(Compiled {
             name: path.display().to_string(),

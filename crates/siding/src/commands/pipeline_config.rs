@@ -121,7 +121,9 @@ impl Compiler {
                 let schema = match p4info {
                     Some(p4info) => {
                         check_same(&running.schema.p4info, p4info)?;
-                        schema(p4info)?.with_replication(running.schema.replication)
+                        let schema = schema(p4info)?.with_program(&running.program);
+                        let schema = schema.with_headers(&running.schema.header_fields);
+                        Schema { values: running.schema.values.clone(), ..schema }
                     }
                     None => (*running.schema).clone(),
                 };

@@ -125,6 +125,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     }
     check(args)?;
     state::check(args)?;
+    let listening = p4runtime::Listening::new(args).map_err(environment)?;
     let state_file = state::lock(args)?;
     let entries = state::initial_entries(args);
     let mut log = Log::new(args)?;
@@ -225,7 +226,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     let compiler = Arc::new(compiler);
     let server = Server::start(&socket, &switch, Arc::clone(&compiler) as Arc<dyn ctl::Compiler>);
     let server = server.map_err(|error| environment(error.to_string()))?;
-    let controllers = p4runtime::start(args, &switch, &compiler).map_err(environment)?;
+    let controllers = listening.start(&switch, &compiler).map_err(environment)?;
     let metrics = match args.metrics_addr {
         Address::Off => None,
         Address::At(address) => match MetricsServer::start(address, &switch) {

@@ -1,50 +1,77 @@
 //! The switch as its P4Runtime server sees it.
 
 use super::super::compiler::Compiler;
-use crate::cli::LiveArgs;
+use crate::cli::{GrpcArgs, LiveArgs};
 use control::Code;
-use dataplane::{Prepared, Switch, SwitchError};
-use grpc::{ConfigFault, Device, Limits, Messages, Packet, Server, ServerOptions, Tls, Work};
-use p4info::proto::p4::config::v1::P4Info;
+use control::translate::{self, Rules};
+use dataplane::{PortSpec, Prepared, Switch, SwitchError};
+use grpc::{Before, ConfigFault, Copy, Device, Limits, Messages, Packet, Server, ServerOptions, Tls, Work};
 use p4info::proto::p4::v1::ForwardingPipelineConfig;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Packets for controllers that are taken at once.
 const N_PACKETS: usize = 256;
-/// Entities without a place that a message names.
-const N_NAMED: usize = 10;
 
-/// Starts the server that the command line asks for.
-pub fn start(
-    args: &LiveArgs,
-    switch: &Arc<Switch>,
-    compiler: &Arc<Compiler>,
-) -> Result<Option<Server>, String> {
-    let Some(address) = args.grpc_server_addr.clone() else { return Ok(None) };
-    let read =
-        |path: &Path| std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
-    let tls = match (&args.grpc.grpc_server_cert, &args.grpc.grpc_server_key) {
-        (Some(certificate), Some(key)) if args.grpc.grpc_server_ssl => {
-            let authority = args.grpc.grpc_server_cacert.as_deref();
-            let authority = authority.filter(|_| args.grpc.grpc_server_with_client_auth);
-            Some(Tls {
-                certificate: read(certificate)?,
-                key: read(key)?,
-                client_authority: authority.map(read).transpose()?,
-            })
+/// The server that the command line asks for, before it listens. Files that cannot be read are errors before anything is
+/// compiled.
+pub struct Listening(Option<ServerOptions>);
+
+impl Listening {
+    pub fn new(args: &LiveArgs) -> Result<Listening, String> {
+        let Some(address) = args.grpc_server_addr.clone() else { return Ok(Listening(None)) };
+        let options = ServerOptions {
+            address,
+            device_id: args.device_id,
+            tls: tls(&args.grpc)?,
+            limits: Limits::default(),
+            translation: translation(args)?,
+            without_arbitration: args.grpc.no_arbitration,
+        };
+        Ok(Listening(Some(options)))
+    }
+
+    pub fn start(self, switch: &Arc<Switch>, compiler: &Arc<Compiler>) -> Result<Option<Server>, String> {
+        let Some(options) = self.0 else { return Ok(None) };
+        let device = LiveDevice { switch: Arc::clone(switch), compiler: Arc::clone(compiler) };
+        Server::start(device, options).map(Some).map_err(|error| error.to_string())
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+fn tls(args: &GrpcArgs) -> Result<Option<Tls>, String> {
+    let (Some(certificate), Some(key)) = (&args.grpc_server_cert, &args.grpc_server_key) else {
+        return Ok(None);
+    };
+    if !args.grpc_server_ssl {
+        return Ok(None);
+    }
+    let authority = args.grpc_server_cacert.as_deref().filter(|_| args.grpc_server_with_client_auth);
+    let (certificate, key) = (read(certificate)?, read(key)?);
+    Ok(Some(Tls { certificate, key, client_authority: authority.map(read).transpose()? }))
+}
+
+/// Rules of the file, and the ports of the command line by the names of their interfaces.
+fn translation(args: &LiveArgs) -> Result<translate::Options, String> {
+    let rules = match &args.grpc.translation {
+        Some(path) => {
+            let text = String::from_utf8(read(path)?);
+            let text = text.map_err(|_| format!("{} is no text", path.display()))?;
+            Rules::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?
         }
-        _ => None,
+        None => Rules::default(),
     };
-    let device = LiveDevice { switch: Arc::clone(switch), compiler: Arc::clone(compiler) };
-    let options = ServerOptions {
-        address,
-        device_id: args.device_id,
-        tls,
-        limits: Limits::default(),
-        without_arbitration: args.grpc.no_arbitration,
-    };
-    Server::start(device, options).map(Some).map_err(|error| error.to_string())
+    let name = |spec: &PortSpec| Some((spec.kind.interface()?.into(), spec.number.into()));
+    Ok(translate::Options {
+        rules,
+        ports: None,
+        port_names: args.ports.iter().filter_map(name).collect(),
+        cpu_port: args.cpu_port.map(u64::from),
+        recirculate_port: None,
+    })
 }
 
 struct LiveDevice {
@@ -81,17 +108,11 @@ impl Device for LiveDevice {
         self.switch.with_prepared(program, work);
     }
 
-    fn keep_entities(&self, program: &mut Prepared) -> Result<(), ConfigFault> {
-        let kept = self.switch.keep_entities(program);
-        if kept.n_refused == 0 {
-            return Ok(());
-        }
-        let named: Vec<String> = kept.faults.iter().take(N_NAMED).map(ToString::to_string).collect();
-        Err(ConfigFault::invalid(format!(
-            "{} entities have no place in the new program: {}",
-            kept.n_refused,
-            named.join("; ")
-        )))
+    fn copy_entities(&self, program: &mut Prepared, copy: Copy<'_>) -> bool {
+        let copied = self.switch.copy_entities(program, |schema, target, other_defaults, to_schema, to| {
+            copy(Before { schema, target, other_defaults }, to_schema, to);
+        });
+        copied.is_some()
     }
 
     fn run(&self, program: Prepared) -> Result<(), ConfigFault> {
@@ -100,15 +121,6 @@ impl Device for LiveDevice {
 
     fn with_running(&self, work: Work<'_>) -> bool {
         self.switch.with_target(|schema, target| work(schema, target)).is_ok()
-    }
-
-    fn initial_config(&self) -> Option<ForwardingPipelineConfig> {
-        let p4info = self.switch.schema()?.p4info.as_ref().clone();
-        Some(ForwardingPipelineConfig { p4info: Some(p4info), ..ForwardingPipelineConfig::default() })
-    }
-
-    fn p4info(&self, program: &mut Prepared) -> Arc<P4Info> {
-        self.switch.with_prepared(program, |schema, _| Arc::clone(&schema.p4info))
     }
 
     fn packet_out(&self, packet: Vec<u8>) -> Result<(), ConfigFault> {

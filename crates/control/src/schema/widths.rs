@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use smol_str::SmolStr;
 
-use crate::schema::{DataType, KeyElement, Schema};
+use super::{DataType, KeyElement, Schema};
+use p4info::ControllerHeaderFields;
 
 /// Widths in bits by name of the translation: the smallest one if types with the same translation differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,7 +13,7 @@ pub struct Widths(BTreeMap<SmolStr, u32>);
 
 impl Widths {
     /// Finds the widths of keys, action parameters, value sets, registers and digests by their names. Not found are those
-    /// of indices and of controller headers.
+    /// of indices.
     pub fn of_program(schema: &Schema, program: &ir::Program) -> Widths {
         let mut widths = Widths::default();
         for (_, table) in program.tables.iter() {
@@ -51,12 +52,27 @@ impl Widths {
         widths
     }
 
+    /// Adds the widths of fields of controller headers, of which P4Info knows others than the program.
+    pub(super) fn add_headers(&mut self, schema: &Schema, headers: &[ControllerHeaderFields]) {
+        for header in headers {
+            let known = schema.controller_headers.iter().find(|known| known.names.name == header.header);
+            for (name, width_bits) in &header.fields {
+                let field = known.and_then(|known| known.fields.iter().find(|field| field.name == *name));
+                self.add_bits(field.and_then(|field| field.value.translation.as_ref()), Some(*width_bits));
+            }
+        }
+    }
+
     pub fn get(&self, by: &str) -> Option<u32> {
         self.0.get(by).copied()
     }
 
     fn add(&mut self, by: Option<&SmolStr>, ty: &ir::Type) {
-        if let (Some(by), Some(width_bits)) = (by, ty.width_bits()) {
+        self.add_bits(by, ty.width_bits());
+    }
+
+    fn add_bits(&mut self, by: Option<&SmolStr>, width_bits: Option<u32>) {
+        if let (Some(by), Some(width_bits)) = (by, width_bits) {
             let smallest = self.0.entry(by.clone()).or_insert(width_bits);
             *smallest = (*smallest).min(width_bits);
         }
