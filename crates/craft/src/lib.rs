@@ -2,16 +2,17 @@
 //!
 //! [`packet`] turns text into the bytes of a packet. [`LAYERS`] is the list of layers with their fields, in the order in
 //! which they lie in the packet; parsing, encoding and the table of `docs/reference/packets.md` all follow it.
-//! [`hex`] reads plain hexadecimal digits.
+//! [`hex`] reads plain hexadecimal digits. [`layers()`] is the way back, for Ethernet frames.
 //!
 //! Invariants: a field that the text does not give has its default, and lengths, checksums and the number of the next
 //! protocol follow from the rest of the packet. A packet has at most [`BYTES_MAX`] bytes and [`LAYERS_MAX`] layers. No
 //! text makes anything here panic; a [`Fault`] says where the text is wrong and what to write instead.
 //!
-//! Non-goals: decoding packets; files.
+//! Non-goals: protocols that are not in [`LAYERS`]; files.
 //!
 //! Start reading at [`packet`], then [`LAYERS`].
 
+mod decode;
 mod encode;
 mod fault;
 mod hex;
@@ -19,6 +20,7 @@ mod layers;
 mod parse;
 mod value;
 
+pub use decode::layers;
 pub use fault::Fault;
 pub use hex::{hex, is_hex};
 pub use layers::{Field, Fill, Form, LAYERS, Layer};
