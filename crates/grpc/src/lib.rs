@@ -1,13 +1,15 @@
-//! P4Runtime over gRPC (P4Runtime 1.5): the server of a switch.
+//! P4Runtime over gRPC (P4Runtime 1.5): the server of a switch, and a client of any server.
 //!
 //! - [`Device`]: the switch, as the server needs it;
-//! - [`Server`]: listens until it is dropped.
+//! - [`Server`]: listens until it is dropped;
+//! - [`Client`]: requests that block, and the stream of a controller.
 //!
 //! Messages are translated by `p4runtime`, rules are those of `control`: this crate has the order of checks, streams, pipeline
 //! configs, and threads. Calls of the device may block, so they are made on threads for that.
 //!
 //! Start reading at [`Device`] and `service.rs`.
 
+mod client;
 mod device;
 mod failure;
 mod leaves;
@@ -26,5 +28,6 @@ pub mod p4_v1 {
     include!("generated/p4.v1.rs");
 }
 
+pub use client::{Client, ClientTls, ConnectError, Failure, Next, PORT, ServerAddress, Stream};
 pub use device::{Before, ConfigFault, Copy, Device, Messages, Packet, Work};
 pub use server::{Address, Limits, Server, ServerOptions, StartError, Tls};
