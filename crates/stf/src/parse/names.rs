@@ -79,7 +79,11 @@ impl Line<'_> {
     fn try_match(&mut self) -> Result<Option<Match>> {
         let mut ahead = self.clone();
         let lo = ahead.start();
-        let mut name = ahead.name("the name of a key")?;
+        let mut name = match ahead.peek()? {
+            // The field of a value set has no name if the set is one of numbers.
+            Token::Quoted("") => Name { text: String::new(), span: ahead.next()?.1 },
+            _ => ahead.name("the name of a key")?,
+        };
         // A key is often `hdr.isValid()`.
         let mut parens = ahead.clone();
         if parens.eat("(")? && parens.eat(")")? && parens.peek()? == Token::Sign(":") {
