@@ -39,6 +39,8 @@ pub enum Place {
     Item {
         list: &'static str,
         index: usize,
+        /// Its line, counted from 1, where the format is read line by line.
+        line: Option<usize>,
     },
 }
 
@@ -62,8 +64,14 @@ pub struct Written {
     pub left_out: Vec<String>,
 }
 
-pub(crate) fn at(name: &str, list: &str, index: usize, fault: &Fault) -> String {
-    format!("{name}: {}", fault.clone().inside(format!("{list}[{index}]")))
+/// An error about an element of a list.
+pub(crate) fn at(name: &str, list: &str, index: usize, line: Option<usize>, fault: &Fault) -> String {
+    format!("{}: {}", place(name, line), fault.clone().inside(format_args!("{list}[{index}]")))
+}
+
+/// A file, with the line if it is known.
+pub(crate) fn place(name: &str, line: Option<usize>) -> String {
+    line.map_or_else(|| name.to_owned(), |line| format!("{name}:{line}"))
 }
 
 pub(crate) fn refusal(error: String) -> Messages {

@@ -1,7 +1,7 @@
 //! Entries in the formats that people and other tools write.
 //!
 //! [`read()`] understands a file in any [`Format`] and gives [`Entries`]: updates of [`control`], each with its place in the
-//! file. [`apply`] makes them in a target. [`write()`] is the way back, and says what a format has no words for.
+//! file. [`apply`] makes them in a target; [`refusals`] tells what another one refuses. [`write()`] is the way back, and says what a format has no words for.
 //! [`detect`] finds the format by the name and the contents of a file.
 //!
 //! Invariants: tables, keys, actions and parameters may be named in every format, by their full name or by an end of it
@@ -23,5 +23,5 @@ mod write;
 
 pub use detect::{Format, UnknownFormat, detect};
 pub use file::{Entries, Messages, Place, Written};
-pub use read::{apply, read};
+pub use read::{Refusal, apply, read, refusals};
 pub use write::write;

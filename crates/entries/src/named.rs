@@ -70,6 +70,45 @@ pub(crate) fn encode(format: Format, request: &pb::WriteRequest, schema: &Schema
     }
 }
 
+/// The lines, counted from 1, at which the updates of a request in protobuf's text begin.
+pub(crate) fn update_lines(text: &[u8]) -> Vec<usize> {
+    const FIELD: &[u8] = b"updates";
+    let is_name = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let (mut lines, mut line, mut depth) = (Vec::new(), 1, 0_usize);
+    let mut i = 0;
+    while let Some(&byte) = text.get(i) {
+        match byte {
+            b'\n' => line += 1,
+            b'{' | b'<' => depth += 1,
+            b'}' | b'>' => depth = depth.saturating_sub(1),
+            b'#' => {
+                while text.get(i + 1).is_some_and(|byte| *byte != b'\n') {
+                    i += 1;
+                }
+            }
+            b'"' | b'\'' => {
+                while let Some(&inner) = text.get(i + 1)
+                    && inner != byte
+                    && inner != b'\n'
+                {
+                    i += if inner == b'\\' { 2 } else { 1 };
+                }
+                i += 1;
+            }
+            _ if depth == 0
+                && text[i..].starts_with(FIELD)
+                && !is_name(text.get(i + FIELD.len()))
+                && (i == 0 || !is_name(text.get(i - 1))) =>
+            {
+                lines.push(line);
+            }
+            _ => {}
+        }
+        i += 1;
+    }
+    lines
+}
+
 /// A field that has an id, or bytes that people write as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
@@ -574,6 +613,13 @@ fn unescaped(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn updates_begin_at_lines() {
+        let text = "# updates {\ndevice_id: 1\nupdates {\n  type: INSERT\n  entity { updates: \"}\" }\n}\nupdates:{}updates {}\n";
+        assert_eq!(super::update_lines(text.as_bytes()), [3, 7, 7]);
+        assert!(super::update_lines(b"\"\\").is_empty());
+    }
+
     use super::*;
 
     #[test]

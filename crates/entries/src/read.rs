@@ -1,7 +1,7 @@
 //! Reading files of entries.
 
 use crate::detect::Format;
-use crate::file::{Entries, Messages, Place, at, refusal};
+use crate::file::{Entries, Messages, Place, at, place, refusal};
 use crate::{named, runtime_json};
 use control::{Schema, Target};
 use diagnostics::{Diagnostic, Span};
@@ -26,26 +26,47 @@ pub fn read(format: Format, name: &str, bytes: &[u8], schema: &Schema) -> Result
 pub fn apply(entries: &Entries, schema: &Schema, target: &mut dyn Target) -> Result<(), Messages> {
     let results = control::apply(schema, target, &entries.batch)
         .map_err(|fault| refusal(format!("{}: {fault}", entries.name)))?;
-    let mut refused = Messages { sources: Arc::clone(&entries.messages.sources), ..Messages::default() };
-    for (result, place) in results.into_iter().zip(&entries.places) {
-        match (result, place) {
-            (Ok(()), _) => {}
-            (Err(fault), Place::Text(span)) => {
-                let problem = fault.problem().to_string();
-                refused.diagnostics.push(Diagnostic::new(&stf::codes::REFUSED, *span, problem));
+    let refused = results.into_iter().enumerate().filter_map(|(i, result)| Some((i, result.err()?)));
+    let refused: Vec<(usize, Refusal)> = refused
+        .map(|(i, fault)| {
+            (i, Refusal { path: fault.path().to_owned(), problem: fault.problem().to_string() })
+        })
+        .collect();
+    match refused.is_empty() {
+        true => Ok(()),
+        false => Err(refusals(entries, refused)),
+    }
+}
+
+/// Why a target has refused an update.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refusal {
+    /// The field of the entity, or empty.
+    pub path: String,
+    pub problem: String,
+}
+
+/// The messages about updates, by their index, that a target has refused.
+pub fn refusals(entries: &Entries, refused: impl IntoIterator<Item = (usize, Refusal)>) -> Messages {
+    let mut messages = Messages { sources: Arc::clone(&entries.messages.sources), ..Messages::default() };
+    for (i, Refusal { path, problem }) in refused {
+        match entries.places.get(i) {
+            Some(Place::Text(span)) => {
+                messages.diagnostics.push(Diagnostic::new(&stf::codes::REFUSED, *span, problem));
             }
-            (Err(fault), Place::Item { list, index }) => {
-                refused.errors.push(at(&entries.name, list, *index, &fault));
+            Some(Place::Item { list, index, line }) => {
+                let element = format!("{list}[{index}]");
+                let path = if path.is_empty() { element } else { format!("{element}.{path}") };
+                let place = place(&entries.name, *line);
+                messages.errors.push(format!("{place}: {path}: {problem}"));
             }
+            None => messages.errors.push(format!("{}: {problem}", entries.name)),
         }
     }
-    let n_refused = refused.diagnostics.len() + refused.errors.len();
-    if n_refused == 0 {
-        return Ok(());
-    }
+    let n_refused = messages.diagnostics.len() + messages.errors.len();
     let n = entries.batch.updates.len();
-    refused.errors.push(format!("{}: {} of {n} updates were made", entries.name, n - n_refused));
-    Err(refused)
+    messages.errors.push(format!("{}: {} of {n} updates were made", entries.name, n - n_refused.min(n)));
+    messages
 }
 
 fn text(name: &str, bytes: &[u8]) -> Result<String, Messages> {
@@ -119,15 +140,22 @@ fn from_request(format: Format, name: &str, bytes: &[u8], schema: &Schema) -> Re
             return Err(refusal(format!("{name}: atomicity: {} is no value of it", request.atomicity)));
         }
     };
+    let lines = match format {
+        Format::P4RuntimeText => named::update_lines(bytes),
+        _ => Vec::new(),
+    };
+    // A list in brackets has one field for all.
+    let lines = if lines.len() == request.updates.len() { lines } else { Vec::new() };
     for (index, update) in request.updates.iter().enumerate() {
+        let line = lines.get(index).copied();
         let decoded = p4runtime::decode_update(schema, update);
         let decoded = decoded.and_then(|update| control::validate(schema, &update).map(|()| update));
         match decoded {
             Ok(update) => {
                 entries.batch.updates.push(update);
-                entries.places.push(Place::Item { list: "updates", index });
+                entries.places.push(Place::Item { list: "updates", index, line });
             }
-            Err(fault) => entries.messages.errors.push(at(name, "updates", index, &fault)),
+            Err(fault) => entries.messages.errors.push(at(name, "updates", index, line, &fault)),
         }
     }
     Ok(entries)

@@ -99,7 +99,7 @@ pub(crate) fn read(name: &str, text: &str, schema: &Schema) -> std::result::Resu
             match update {
                 Ok(update) => {
                     entries.batch.updates.push(update);
-                    entries.places.push(Place::Item { list, index });
+                    entries.places.push(Place::Item { list, index, line: None });
                 }
                 Err(Fault { path, reason }) => {
                     errors.push(format!("{place}{path}: {reason}"));

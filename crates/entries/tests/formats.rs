@@ -207,7 +207,7 @@ fn runtime_json_as_the_tutorials_write_it() {
     let entries = entries::read(Format::RuntimeJson, "s1", text.as_bytes(), &schema());
     let entries = entries.unwrap_or_else(|messages| panic!("{}", shown(&messages)));
     assert_eq!(entries.batch.updates.len(), 5);
-    assert_eq!(entries.places[2], Place::Item { list: "table_entries", index: 2 });
+    assert_eq!(entries.places[2], Place::Item { list: "table_entries", index: 2, line: None });
     let route = entries.batch.updates.iter().find_map(|update| match &update.entity {
         Entity::TableEntry(of) if of.matches.len() == 1 => Some(of),
         _ => None,
