@@ -289,7 +289,7 @@ impl Stream<'_> {
     }
 }
 
-/// What has come on a stream.
+/// An event of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     Message(FromServer),

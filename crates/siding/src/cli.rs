@@ -11,6 +11,7 @@ mod live;
 mod model;
 mod native;
 mod own_extern;
+mod p4rt;
 mod sim;
 
 pub use self::native::{BuildArgs, DoctorArgs, EmitArg, RunBackendArg};
@@ -27,6 +28,10 @@ pub use live::{
 };
 pub use model::{ModelCommand, ModelExternArgs};
 pub use own_extern::{ExternCommand, ExternHeaderArgs, ExternKindArg, ExternNewArgs};
+pub use p4rt::{
+    AtomicityArg, GetArgs, P4rtArgs, P4rtCommand, PacketOutArgs, PipelineActionArg, ReadArgs, SetArgs,
+    WatchArgs, WriteArgs, WriteKindArg,
+};
 pub use sim::{FigureArg, LengthList, MetricArg, PolicyArg, SimArgs};
 
 pub use console::{CcArgs, ExternArgs};
@@ -69,6 +74,8 @@ pub enum Command {
     Switch(Box<LiveArgs>),
     /// Look into a running switch, or tell it something
     Ctl(CtlArgs),
+    /// Control any switch over P4Runtime, with names in the place of ids
+    P4rt(Box<P4rtArgs>),
     /// Tell the story of one packet
     Trace(Box<TraceArgs>),
     /// Say what becomes of one packet and where that is decided, then tell its story

@@ -111,6 +111,66 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "p4rt",
+        &[
+            ("siding p4rt set router.p4", "runs a program"),
+            ("siding p4rt read routes", "the entries of one table, as `write` takes them"),
+            ("siding p4rt --server switch1:9559 --device-id 1 write s1-runtime.json", "on another machine"),
+        ],
+    ),
+    ("p4rt capabilities", &[("siding p4rt capabilities", "the version of P4Runtime")]),
+    (
+        "p4rt get",
+        &[
+            ("siding p4rt get > router.p4info.txtpb", "the P4Info of the program that runs"),
+            ("siding p4rt get --cookie", "the number that `set --cookie` gave it"),
+        ],
+    ),
+    (
+        "p4rt set",
+        &[
+            ("siding p4rt set router.p4 --cookie 7", "runs a program"),
+            ("siding p4rt set router.sdp --action reconcile-and-commit", "keeps the entries"),
+            ("siding p4rt set --p4info bmv2.p4info.txtpb bmv2.json", "for a switch of another kind"),
+        ],
+    ),
+    (
+        "p4rt read",
+        &[
+            ("siding p4rt read", "everything that was written"),
+            ("siding p4rt read routes ipv4.dst:10.0.0.0/8", "one entry"),
+            ("siding p4rt read acl priority=10 action=drop", "entries with a priority and an action"),
+            ("siding p4rt read counters registers", "cells"),
+            ("siding p4rt read --format p4runtime-text --names", "for people and other programs"),
+        ],
+    ),
+    (
+        "p4rt write",
+        &[
+            ("siding p4rt write s1-runtime.json", "as the file says"),
+            ("siding p4rt write --as upsert routes.stf", "inserts what is new, modifies the others"),
+            ("siding p4rt write --atomicity rollback routes.stf", "all or nothing"),
+        ],
+    ),
+    ("p4rt delete-all", &[("siding p4rt delete-all", "an empty switch")]),
+    (
+        "p4rt watch",
+        &[
+            ("siding p4rt watch --ack", "packets, digests and idle entries, until Ctrl-C"),
+            ("siding p4rt watch --count 1 --timeout 5", "waits for one message"),
+        ],
+    ),
+    (
+        "p4rt packet-out",
+        &[
+            (
+                "siding p4rt packet-out 'eth/ipv4(dst=10.0.2.2)/udp' egress_port=1",
+                "with a field of its header",
+            ),
+            ("siding p4rt packet-out capture.pcap:3 egress_port=1", "a packet of a capture"),
+        ],
+    ),
+    (
         "ctl",
         &[
             ("siding ctl show entries", "what the tables hold"),

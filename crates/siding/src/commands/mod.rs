@@ -20,6 +20,7 @@ mod man;
 mod model;
 mod own_extern;
 mod p4info;
+mod p4rt;
 mod pipeline_config;
 mod run;
 mod script;
@@ -50,6 +51,7 @@ pub fn run(parsed: Cli, matches: &ArgMatches) -> Exit {
             live::run(&args, matches)
         }
         Command::Ctl(args) => ctl::run(&args),
+        Command::P4rt(args) => p4rt::run(&args, matches),
         Command::Trace(args) | Command::Why(args) => trace::run(&args, matches),
         Command::Stf(args) => stf::run(&args, matches),
         Command::Ir(args) => ir::run(&args, matches),

@@ -41,7 +41,8 @@ pub fn write_entries(schema: &Schema, target: &mut dyn Target, entries: &Entries
     })
 }
 
-fn tell(messages: &Messages) {
+/// Prints messages about a file.
+pub fn tell(messages: &Messages) {
     let style = Style { color: output::ColorChoice::Auto.for_stderr(), ..Style::default() };
     output::err(&messages.render(style));
 }
