@@ -1,6 +1,6 @@
 """p4runtime-shell drives a switch: the program, every kind of entity of the router, faults.
 
-usage: shell.py ADDRESS P4INFO.txtpb PROGRAM.sdp
+usage: with_shell.py ADDRESS P4INFO.txtpb PROGRAM.sdp
 """
 
 import sys
