@@ -18,6 +18,7 @@ mod generate;
 pub mod minimise;
 mod mutate;
 pub mod oracle;
+pub mod requests;
 pub mod runnable;
 mod soup;
 

@@ -3,6 +3,7 @@
 //! The parent process starts one worker process per target and reads from its standard output which input
 //! is being tried, so that a worker that crashes or hangs is a finding like any other.
 
+mod asked;
 mod differ;
 
 use fuzz::{Corpus, Finding, Target, judge, minimise::minimise, oracle};
@@ -14,7 +15,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 const USAGE: &str = "usage: fuzz [--seconds N] [--inputs N] [--target bytes|tokens|mutate|generate] [--seed N] [--p4c DIR] \
-                     [--artifacts DIR] [--print INDEX]\n   or: fuzz differential [--programs N] ...";
+                     [--artifacts DIR] [--print INDEX]\n   or: fuzz differential [--programs N] ...\n   or: fuzz requests [--seconds N] ...";
 
 /// A worker that reports nothing for this long is hung. Minimising reports, too.
 const HANGS_AFTER: Duration = Duration::from_secs(60);
@@ -78,6 +79,9 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1).peekable();
     if words.next_if(|word| word == "differential").is_some() {
         return differ::main(words);
+    }
+    if words.next_if(|word| word == "requests").is_some() {
+        return asked::main(words);
     }
     let args = match parse_args() {
         Ok(args) => args,
