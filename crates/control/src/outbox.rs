@@ -119,7 +119,20 @@ impl<M> Outbox<M> {
 
     /// Returns whether the controller has taken no message for [`STUCK_NS`], although some wait.
     pub fn is_stuck(&self, now_ns: u64) -> bool {
-        !self.is_empty() && now_ns.saturating_sub(self.since_ns) >= STUCK_NS
+        self.waits_since_ns().is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= STUCK_NS)
+    }
+
+    /// Returns the time since which the controller has taken no message; `None` if none waits.
+    pub fn waits_since_ns(&self) -> Option<u64> {
+        (!self.is_empty()).then_some(self.since_ns)
+    }
+
+    /// Forgets all messages that wait.
+    pub fn clear(&mut self) {
+        self.first += self.waiting.len() as u64;
+        self.waiting.clear();
+        self.by_kind.iter_mut().for_each(VecDeque::clear);
+        self.n_bytes_of = Default::default();
     }
 
     /// Leaves out the oldest message of the kind that matters least, if it matters less than `kind`.

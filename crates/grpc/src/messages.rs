@@ -7,7 +7,7 @@ use crate::shared::{Shared, lock};
 use control::session::Role;
 use control::stream::{DigestList, IdleNotice};
 use control::translate::{Translated, Translator};
-use control::{ControllerPacket, Data, DigestId, Entity, Fault, Schema, TableEntry};
+use control::{ControllerPacket, Data, DigestId, Entity, Fault, MessageKind, Schema, TableEntry};
 use ir::Bits;
 use p4info::proto::p4::v1 as pb;
 use smol_str::SmolStr;
@@ -28,6 +28,14 @@ enum News {
 }
 
 impl News {
+    fn kind(&self) -> MessageKind {
+        match self {
+            News::Packet(_) => MessageKind::Packet,
+            News::Digests(..) => MessageKind::Digest,
+            News::Idle(_) => MessageKind::IdleNotice,
+        }
+    }
+
     /// The message for one role. `None` if it may not have it.
     fn for_role(&self, role: &Role, now_ns: i64) -> Option<pb::StreamMessageResponse> {
         match self {
@@ -123,16 +131,16 @@ fn offer<D: Device>(shared: &Shared<D>, pipelines: &Pipelines<D::Program>, news:
     let now_ns = i64::try_from(lock(&shared.lists).now_ns()).unwrap_or(i64::MAX);
     let annotated = pipelines.annotated_roles();
     let controllers = lock(&shared.controllers);
-    let mut n_told = 0;
+    let (mut is_told, mut n_lost) = (false, 0);
     for (stream, name, _) in controllers.sessions.primaries() {
         let role = controllers.sessions.role(name, Arc::clone(&annotated));
         let Some(outbox) = controllers.outboxes.get(&stream) else { continue };
-        let message = news.for_role(&role, now_ns);
-        n_told += usize::from(message.is_some_and(|message| outbox.offer(message)));
+        if let Some(message) = news.for_role(&role, now_ns) {
+            is_told = true;
+            n_lost += outbox.send(news.kind(), message);
+        }
     }
-    if n_told == 0 {
-        shared.n_lost.fetch_add(1, Ordering::Relaxed);
-    }
+    shared.n_lost.fetch_add(n_lost + u64::from(!is_told), Ordering::Relaxed);
 }
 
 /// A message of the program in the values of controllers. `None` for one that P4Info does not have.

@@ -29,6 +29,19 @@ impl View {
     }
 }
 
+/// Fails if ids of a controller's P4Info are not those of their kinds, or if values cannot be translated.
+fn checked(
+    translator: &mut Translator,
+    config: &pb::ForwardingPipelineConfig,
+    schema: &Schema,
+) -> Result<(), ConfigFault> {
+    if config.p4info.is_some() {
+        schema.check_ids().map_err(|error| ConfigFault::invalid(format!("`p4info`: {error}")))?;
+    }
+    let adopted = translator.adopt(schema, |by| schema.widths.get(by));
+    adopted.map_err(|error| ConfigFault::invalid(error.to_string()))
+}
+
 /// A program that does not run yet.
 pub(crate) struct New<P> {
     view: View,
@@ -103,9 +116,7 @@ impl<P> Pipelines<P> {
         let (mut config, mut view) = (Some(config), None);
         device.with_prepared(&mut program, &mut |schema, _| {
             let Some(config) = config.take() else { return };
-            let adopted = translator.adopt(schema, |by| schema.widths.get(by));
-            let adopted = adopted.map_err(|error| ConfigFault::invalid(error.to_string()));
-            view = Some(adopted.map(|()| View::new(config, schema)));
+            view = Some(checked(&mut translator, &config, schema).map(|()| View::new(config, schema)));
         });
         let view = view.unwrap_or_else(|| Err(ConfigFault::new(Code::Internal, "there is no program")))?;
         Ok(New { view, program, translator })

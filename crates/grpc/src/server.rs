@@ -2,6 +2,7 @@
 
 use crate::device::Device;
 use crate::messages;
+use crate::outbox::Bounds;
 use crate::p4_v1::p4_runtime_server::P4RuntimeServer;
 use crate::service::Service;
 use crate::shared::{Shared, lock};
@@ -80,15 +81,22 @@ pub struct Tls {
 pub struct Limits {
     /// Longest message in bytes.
     pub message_bytes_max: usize,
-    /// Packets, digests and idle notices that wait for one stream.
-    pub n_waiting_max: usize,
+    /// Length in bytes of the messages that wait for one stream. Packets are left out first.
+    pub waiting_bytes_max: usize,
+    /// A stream that takes no message for so long is closed.
+    pub stuck: Duration,
     /// Requests of one connection at a time.
     pub n_requests_max: u32,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { message_bytes_max: 128 << 20, n_waiting_max: 4096, n_requests_max: 1024 }
+        Limits {
+            message_bytes_max: 128 << 20,
+            waiting_bytes_max: 8 << 20,
+            stuck: Duration::from_nanos(control::outbox::STUCK_NS),
+            n_requests_max: 1024,
+        }
     }
 }
 
@@ -135,7 +143,8 @@ impl Server {
         if without_arbitration {
             sessions = sessions.without_arbitration();
         }
-        let shared = Arc::new(Shared::new(device, sessions, translation, limits.n_waiting_max));
+        let bounds = Bounds { n_bytes_max: limits.waiting_bytes_max, stuck: limits.stuck };
+        let shared = Arc::new(Shared::new(device, sessions, translation, bounds));
         shared.notice(&mut lock(&shared.pipelines))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(N_THREADS)
@@ -218,7 +227,7 @@ impl Server {
         &self.address
     }
 
-    /// Packets, digests and idle notices that reached no controller.
+    /// Packets, digests and idle notices for which there was no controller, or one that reads too slowly.
     pub fn n_lost(&self) -> u64 {
         (self.n_lost)()
     }

@@ -34,6 +34,7 @@ impl<D: Device> Shared<D> {
     }
 
     fn write(&self, request: &pb::WriteRequest) -> Result<(), Status> {
+        self.check_device(request.device_id)?;
         let _writing = self.begin_write(p4runtime::write_claim(request))?;
         let mut pipelines = lock(&self.pipelines);
         let role = self.role(&pipelines, &RoleName(request.role.as_str().into()));
@@ -85,6 +86,7 @@ impl<D: Device> Shared<D> {
     }
 
     fn set_pipeline(&self, request: pb::SetForwardingPipelineConfigRequest) -> Result<(), Status> {
+        self.check_device(request.device_id)?;
         let _writing = self.begin_write(p4runtime::pipeline_claim(&request))?;
         let role = self.role(&lock(&self.pipelines), &RoleName(request.role.as_str().into()));
         role.check_pipeline().map_err(|fault| failure::session(&fault))?;

@@ -3,11 +3,11 @@
 use crate::device::{ConfigFault, Device};
 use crate::failure;
 use crate::lists::Lists;
-use crate::outbox::Outbox;
+use crate::outbox::{Bounds, Outbox};
 use crate::pipeline::{New, Pipelines};
-use control::Code;
 use control::session::{Effect, Role, RoleName, SessionFault, Sessions, StreamId};
 use control::translate::{Options, Translated, TranslationError};
+use control::{Code, MessageKind};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,8 @@ pub(crate) struct Shared<D: Device> {
     pub(crate) controllers: Mutex<Controllers>,
     pub(crate) lists: Mutex<Lists>,
     pub(crate) n_streams: AtomicU64,
-    pub(crate) n_waiting_max: usize,
+    /// Bounds of each stream.
+    pub(crate) bounds: Bounds,
     /// Messages for controllers that were lost: nobody listened, or too slowly.
     pub(crate) n_lost: AtomicU64,
 }
@@ -46,7 +47,7 @@ impl Controllers {
             match effect {
                 Effect::Notify { stream, notice } => {
                     if let Some(outbox) = self.outboxes.get(&stream) {
-                        outbox.send(p4runtime::encode_notice(&notice));
+                        outbox.send(MessageKind::Arbitration, p4runtime::encode_notice(&notice));
                     }
                 }
                 Effect::NewPrimary { .. } => is_new = true,
@@ -57,12 +58,7 @@ impl Controllers {
 }
 
 impl<D: Device> Shared<D> {
-    pub(crate) fn new(
-        device: D,
-        sessions: Sessions,
-        translation: Options,
-        n_waiting_max: usize,
-    ) -> Shared<D> {
+    pub(crate) fn new(device: D, sessions: Sessions, translation: Options, bounds: Bounds) -> Shared<D> {
         Shared {
             device,
             setting: Mutex::default(),
@@ -70,7 +66,7 @@ impl<D: Device> Shared<D> {
             controllers: Mutex::new(Controllers { sessions, outboxes: FxHashMap::default() }),
             lists: Mutex::default(),
             n_streams: AtomicU64::new(0),
-            n_waiting_max,
+            bounds,
             n_lost: AtomicU64::new(0),
         }
     }

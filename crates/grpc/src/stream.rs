@@ -4,6 +4,7 @@ use crate::device::Device;
 use crate::failure;
 use crate::outbox::{self, Inbox, Outbox};
 use crate::shared::{Shared, lock};
+use control::MessageKind;
 use control::packets::ControllerPacket;
 use control::session::{RoleName, SessionFault, StreamId};
 use control::stream::{DigestAck, StreamError, StreamErrorCause};
@@ -19,7 +20,7 @@ pub(crate) fn open<D: Device>(
     requests: Streaming<pb::StreamMessageRequest>,
 ) -> Inbox {
     let id = StreamId(shared.n_streams.fetch_add(1, Ordering::Relaxed));
-    let (outbox, inbox) = outbox::pair(shared.n_waiting_max);
+    let (outbox, inbox) = outbox::pair(shared.bounds);
     lock(&shared.controllers).outboxes.insert(id, outbox.clone());
     let closing = Closing { shared: Arc::clone(shared), id };
     tokio::spawn(serve(closing, outbox, requests));
@@ -35,7 +36,9 @@ struct Closing<D: Device> {
 impl<D: Device> Drop for Closing<D> {
     fn drop(&mut self) {
         let mut controllers = lock(&self.shared.controllers);
-        controllers.outboxes.remove(&self.id);
+        if let Some(outbox) = controllers.outboxes.remove(&self.id) {
+            outbox.close();
+        }
         let effects = controllers.sessions.close(self.id);
         controllers.carry_out(effects);
     }
@@ -50,7 +53,12 @@ async fn serve<D: Device>(
         let message = tokio::select! {
             message = requests.message() => message,
             // The client takes no more messages: it is gone, whatever its half of the stream says.
-            () = outbox.closed() => return,
+            closed = outbox.closed() => {
+                if let Err(status) = closed {
+                    outbox.abandon(status);
+                }
+                return;
+            }
         };
         // A client that ends its half, or breaks the protocol, is gone.
         let Ok(Some(message)) = message else { return };
@@ -78,10 +86,17 @@ fn handle<D: Device>(
     outbox: &Outbox,
     message: pb::StreamMessageRequest,
 ) -> Result<(), Status> {
+    let device_id = match &message.update {
+        Some(pb::stream_message_request::Update::Arbitration(request)) => Some(request.device_id),
+        _ => None,
+    };
     let failed = match p4runtime::decode_stream_request(message) {
         Ok(StreamRequest::Arbitration(request)) => {
             let mut controllers = lock(&shared.controllers);
-            let arbitrated = request.and_then(|request| controllers.sessions.arbitrate(id, request));
+            // A request for another device says nothing to this one, so this comes before what is wrong with its role.
+            let device = device_id.map_or(Ok(()), |device| controllers.sessions.check_stream(id, device));
+            let arbitrated = device.and(request);
+            let arbitrated = arbitrated.and_then(|request| controllers.sessions.arbitrate(id, request));
             let effects = arbitrated.map_err(|fault| failure::session(&fault))?;
             if controllers.carry_out(effects) {
                 lock(&shared.lists).forget_sent();
@@ -93,7 +108,8 @@ fn handle<D: Device>(
         Err(error) => Err(error),
     };
     if let Err(error) = failed {
-        outbox.send(p4runtime::encode_stream_error(error));
+        let n_lost = outbox.send(MessageKind::Error, p4runtime::encode_stream_error(error));
+        shared.n_lost.fetch_add(n_lost, Ordering::Relaxed);
     }
     Ok(())
 }

@@ -153,6 +153,18 @@ impl Sessions {
         }
     }
 
+    /// Fails if a stream arbitrates for another device: at first there is none, later the stream cannot change it.
+    pub fn check_stream(&self, stream: StreamId, device_id: u64) -> Result<(), SessionFault> {
+        match self.streams.get(&stream) {
+            Some(known) if device_id != self.device_id => {
+                let role = known.role.clone();
+                Err(SessionFault::OtherSession { device_id: self.device_id, role })
+            }
+            Some(_) => Ok(()),
+            None => self.check_device(device_id),
+        }
+    }
+
     /// The streams that have arbitrated.
     pub fn streams(&self) -> impl Iterator<Item = (StreamId, &RoleName)> {
         self.streams.iter().map(|(id, stream)| (*id, &stream.role))
@@ -217,14 +229,10 @@ impl Sessions {
 
     fn check_arbitration(&self, stream: StreamId, request: &Arbitration) -> Result<(), SessionFault> {
         let Arbitration { device_id, role, election_id, config } = request;
-        let known = self.streams.get(&stream);
-        match known {
-            Some(known) if *device_id != self.device_id || *role != known.role => {
-                let role = known.role.clone();
-                return Err(SessionFault::OtherSession { device_id: self.device_id, role });
-            }
-            Some(_) => {}
-            None => self.check_device(*device_id)?,
+        self.check_stream(stream, *device_id)?;
+        if let Some(known) = self.streams.get(&stream).filter(|known| known.role != *role) {
+            let role = known.role.clone();
+            return Err(SessionFault::OtherSession { device_id: self.device_id, role });
         }
         let (n_bytes, limit) = (role.0.len(), ROLE_NAME_BYTES_MAX);
         if n_bytes > limit {

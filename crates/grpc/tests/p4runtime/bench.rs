@@ -69,6 +69,11 @@ impl TestDevice {
         state.idle.extend(found.unwrap_or_default());
     }
 
+    /// Packets that the server has not taken.
+    pub fn n_packets(&self) -> usize {
+        self.state.lock().unwrap().packets.len()
+    }
+
     pub fn take_sent(&self) -> Vec<(u32, Vec<u8>)> {
         std::mem::take(&mut self.state.lock().unwrap().sent)
     }
@@ -291,8 +296,18 @@ impl Bench {
     }
 
     pub fn controller(&self) -> Controller<'_> {
+        self.controller_of(self.client.clone())
+    }
+
+    /// A controller with a connection of its own.
+    pub fn remote_controller(&self) -> Controller<'_> {
+        let address = format!("http://{}", self.server.address());
+        let channel = self.runtime.block_on(Channel::from_shared(address).unwrap().connect()).unwrap();
+        self.controller_of(P4RuntimeClient::new(channel))
+    }
+
+    fn controller_of(&self, mut client: P4RuntimeClient<Channel>) -> Controller<'_> {
         let (requests, receiver) = mpsc::channel(64);
-        let mut client = self.client.clone();
         let responses = self.runtime.block_on(client.stream_channel(ReceiverStream::new(receiver)));
         Controller { bench: self, requests: Some(requests), responses: responses.unwrap().into_inner() }
     }

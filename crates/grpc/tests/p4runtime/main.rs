@@ -2,6 +2,7 @@
 //! `p4runtime`; here is what needs streams, requests and pipeline configs.
 
 mod bench;
+mod streams;
 mod translation;
 
 use bench::{Bench, CPU_PORT, DEVICE, PROGRAM, all_entries, code, details, station, table, uint128, update};
