@@ -288,6 +288,11 @@ fn groups_keep_their_members_and_their_largest_size() {
     };
     let group = ActionProfileGroup { profile, group: GroupId(7), members: vec![of(2, Some(9))], max_size: 4 };
     write(&mut device, UpdateKind::Insert, Entity::ActionProfileGroup(group.clone())).unwrap();
+    // A port that is no number would be forgotten.
+    let wide = GroupMember { watch_port: Some(Port::from_bytes(&[1; 9])), ..of(1, None) };
+    let unknown = ActionProfileGroup { group: GroupId(8), members: vec![wide], ..group.clone() };
+    let refused = write(&mut device, UpdateKind::Insert, Entity::ActionProfileGroup(unknown)).unwrap_err();
+    assert!(refused.starts_with("INVALID_ARGUMENT: port"), "{refused}");
     let query = Query::Groups { profile: None, group: Some(GroupId(7)) };
     assert_eq!(device.read(&query).unwrap(), [Entity::ActionProfileGroup(group.clone())]);
     let larger = ActionProfileGroup { max_size: 5, ..group.clone() };

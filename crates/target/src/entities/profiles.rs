@@ -46,12 +46,12 @@ impl Entities {
             return Err(self.not_in_program(&update.entity));
         };
         let id = entity.group.0;
-        let members = entity.members.iter().map(|m| Weighted {
-            what: m.member.0,
-            weight: u32::try_from(m.weight).unwrap_or(0),
-            watch_port: watch_port(m.watch_port.as_ref()),
+        let is_deletion = update.kind == UpdateKind::Delete;
+        let members = entity.members.iter().filter(|_| !is_deletion).map(|m| {
+            let watch_port = watch_port(m.watch_port.as_ref())?;
+            Ok(Weighted { what: m.member.0, weight: u32::try_from(m.weight).unwrap_or(0), watch_port })
         });
-        let group = Group { members: members.collect() };
+        let group = Group { members: members.collect::<Result<_, Fault>>()? };
         let max_size = u32::try_from(entity.max_size).unwrap_or(0);
         let done = match update.kind {
             UpdateKind::Delete => state.store.delete_group(object, id),

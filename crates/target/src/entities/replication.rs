@@ -6,14 +6,22 @@ use crate::traffic::{PreError, Replica as Copy};
 use arch::{PipelineModel, PortFault};
 use control::*;
 
+fn refused(port: &Port, why: impl Into<String>) -> Fault {
+    Problem::Refused { what: format!("port {port}"), why: why.into() }.into()
+}
+
+/// The number of a port.
+pub(super) fn number(port: &Port) -> Result<u32, Fault> {
+    let number = port.to_number().and_then(|n| u32::try_from(n).ok());
+    number.ok_or_else(|| refused(port, "ports are numbers of at most 32 bits"))
+}
+
 /// The number of a port of this switch.
 fn port(model: Option<&PipelineModel>, port: &Port) -> Result<u32, Fault> {
-    let refused = |why: String| Fault::from(Problem::Refused { what: format!("port {port}"), why });
-    let number = port.to_number().and_then(|n| u32::try_from(n).ok());
-    let number = number.ok_or_else(|| refused("ports are numbers of at most 32 bits".to_owned()))?;
+    let number = number(port)?;
     match model.map(|model| model.check_port(number)) {
         // Copies to the drop port are dropped.
-        Some(Err(fault @ PortFault::TooLarge { .. })) => Err(refused(fault.to_string())),
+        Some(Err(fault @ PortFault::TooLarge { .. })) => Err(refused(port, fault.to_string())),
         Some(Ok(()) | Err(PortFault::IsDropPort)) | None => Ok(number),
     }
 }

@@ -124,7 +124,7 @@ impl Entities {
                     actions.push(Weighted {
                         what: self.action(table, id, &weighted.action)?,
                         weight: u32::try_from(weighted.weight).unwrap_or(0),
-                        watch_port: watch_port(weighted.watch_port.as_ref()),
+                        watch_port: watch_port(weighted.watch_port.as_ref())?,
                     });
                 }
                 EntryAction::OneShot(OneShot { actions })
@@ -389,8 +389,9 @@ fn new_entry(entry: &TableEntry, matches: Matches, action: EntryAction) -> NewEn
     NewEntry { matches, priority: entry.priority, action, idle_timeout_ns }
 }
 
-pub(super) fn watch_port(port: Option<&Port>) -> Option<u32> {
-    port.and_then(Port::to_number).and_then(|n| u32::try_from(n).ok())
+/// The number of the port that decides whether a member is used.
+pub(super) fn watch_port(port: Option<&Port>) -> Result<Option<u32>, Fault> {
+    port.map(super::replication::number).transpose().map_err(|fault| fault.inside("watch_port"))
 }
 
 fn is_wanted(query: &EntryQuery, entry: &TableEntry) -> bool {
