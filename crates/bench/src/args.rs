@@ -38,6 +38,27 @@ pub enum BenchCommand {
     Registers(BenchRegistersArgs),
     /// Count simulated packets a second through the models of `siding sim`
     Sim(BenchSimArgs),
+    /// Count entries a second that controllers write and read
+    Control(BenchControlArgs),
+}
+
+/// Ways of controllers to a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ControlFigureArg {
+    /// P4Runtime's Write and Read, over TCP and over a Unix socket
+    Plain,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchControlArgs {
+    /// The way of the entries
+    #[arg(long, value_enum, value_name = "WAY", default_value = "plain")]
+    pub figure: ControlFigureArg,
+    /// Entries of a run at most [default: 1000000, with --quick 50000]
+    #[arg(long, value_name = "N")]
+    pub entries: Option<usize>,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
 }
 
 #[derive(Debug, Args)]

@@ -91,7 +91,7 @@ impl Judged {
         }
     }
 
-    fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         let (key, limit) = match self.goal {
             Goal::AtMost(limit) => ("at_most", limit),
             Goal::AtLeast(limit) => ("at_least", limit),

@@ -82,3 +82,24 @@ fn workers_lose_updates_unless_something_keeps_them_apart() {
     assert!(simulated("one cell") > simulated("16 cells") && simulated("16 cells") > 0.0, "{value}");
     assert_eq!(simulated("65536 cells, sharded"), 0.0);
 }
+
+#[test]
+fn controllers_write_and_read_over_sockets() {
+    let output = Command::new(env!("CARGO_BIN_EXE_siding"))
+        .args(["bench", "control", "--figure", "plain", "--quick", "--json", "--runs", "1"])
+        .args(["--entries", "300", "-O1"])
+        .output()
+        .unwrap();
+    let messages = String::from_utf8_lossy(&output.stderr);
+    if messages.contains("no C compiler was found") {
+        return;
+    }
+    assert!(output.status.success(), "{messages}");
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let lines = value["lines"].as_array().unwrap();
+    // Two transports, three batches, four works.
+    assert_eq!(lines.len(), 24, "{value}");
+    let is_counted = |line: &serde_json::Value| line["entries_per_second"].as_f64().is_some_and(|n| n > 0.0);
+    assert!(lines.iter().all(is_counted), "{value}");
+    assert_eq!(value["goals"].as_array().unwrap().len(), 8, "{value}");
+}

@@ -452,6 +452,13 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         "bench registers",
         &[("siding bench registers --quick", ""), ("siding bench registers --steps 0,10", "two lengths")],
     ),
+    (
+        "bench control",
+        &[
+            ("siding bench control --quick", "small sizes"),
+            ("siding bench control --figure plain --json", "P4Runtime over TCP and a Unix socket"),
+        ],
+    ),
     ("bench sim", &[("siding bench sim", ""), ("siding bench sim -n 100000 --runs 3", "small and short")]),
     ("doctor", &[("siding doctor", ""), ("siding doctor --cc clang", "with another compiler")]),
     (
