@@ -1,15 +1,20 @@
 //! A switch in this process behind a server on a real socket, and a client.
 
-use control::{Code, Entity, EntryQuery, Query, Schema, Target};
+pub use control::Code;
+pub use grpc::ServerOptions;
+pub use p4info::proto::p4::v1 as pb;
+pub use pb::entity::Entity;
+pub use pb::set_forwarding_pipeline_config_request::Action;
+pub use pb::stream_message_request::Update as Request;
+pub use pb::stream_message_response::Update;
+pub use pb::update::Type;
+
+use control::{EntryQuery, Query, Schema, Target};
 use grpc::p4_v1::p4_runtime_client::P4RuntimeClient;
-use grpc::{
-    Address, Before, ConfigFault, Copy, Device, Limits, Messages, Packet, Server, ServerOptions, Work,
-};
+use grpc::{Address, Before, ConfigFault, Copy, Device, Limits, Messages, Packet, Server, Work};
 use interp::InterpretedDevice;
 use p4info::P4Info;
 use p4info::proto::google::rpc;
-use p4info::proto::p4::v1 as pb;
-use pb::stream_message_response::Update;
 use prost::Message;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -21,6 +26,10 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 use trace::Silent;
+
+pub const OK: i32 = 0;
+pub const NOT_FOUND: i32 = 5;
+pub const ALREADY_EXISTS: i32 = 6;
 
 pub const PROGRAM: &str = include_str!("program.p4");
 pub const DEVICE: u64 = 3;
@@ -42,7 +51,7 @@ pub struct TestDevice {
 struct State {
     running: Option<Program>,
     packets: Vec<Packet>,
-    idle: Vec<Entity>,
+    idle: Vec<control::Entity>,
     /// Packets that left, with their port.
     sent: Vec<(u32, Vec<u8>)>,
 }
@@ -388,6 +397,10 @@ pub fn details(status: &Status) -> Vec<(i32, String)> {
     let error = |any: &prost_types::Any| {
         assert_eq!(any.type_url, "type.googleapis.com/p4.v1.Error");
         let error = pb::Error::decode(any.value.as_slice()).unwrap();
+        match error.canonical_code {
+            0 => assert_eq!(error, pb::Error::default(), "a success has nothing else"),
+            _ => assert!(error.space == "siding" && !error.message.is_empty(), "{error:?}"),
+        }
         (error.canonical_code, error.message)
     };
     details.details.iter().map(error).collect()
