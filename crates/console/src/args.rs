@@ -24,6 +24,13 @@ pub struct CcArgs {
     pub no_cache: bool,
 }
 
+impl CcArgs {
+    /// The options of a command line that says nothing about C.
+    pub fn usual() -> CcArgs {
+        CcArgs { optimise: 3, cc: None, cflags: Vec::new(), portable: false, no_cache: false }
+    }
+}
+
 /// Libraries of extern functions and methods that no architecture has.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Externs")]

@@ -37,4 +37,6 @@ pub use refusal::{Refusal, RefusalKind};
 pub use render::render;
 pub use server::Server;
 pub use show::totals as totals_to_json;
-pub use socket::{ServerError, check_unused, claim_default_path, connect, default_path};
+pub use socket::{
+    ServerError, check_unused, claim_default_path, claim_thrift_path, connect, default_path, thrift_path,
+};

@@ -53,19 +53,40 @@ fn default_dirs() -> Vec<PathBuf> {
 /// The socket of the switch `device_id`, if it was given no path: the one on which a switch listens, or else the one
 /// on which it would.
 pub fn default_path(device_id: u64) -> PathBuf {
-    let name = format!("{device_id}.ctl");
-    let mut paths = default_dirs().into_iter().map(|dir| dir.join(&name));
-    let first = paths.next().unwrap_or_else(|| PathBuf::from(&name));
+    served_path(&format!("{device_id}.ctl"))
+}
+
+/// The socket of the switch that was started with this `--thrift-port`, found as [`default_path`] finds it.
+pub fn thrift_path(port: u16) -> PathBuf {
+    served_path(&thrift_name(port))
+}
+
+fn thrift_name(port: u16) -> String {
+    format!("thrift-{port}.ctl")
+}
+
+fn served_path(name: &str) -> PathBuf {
+    let mut paths = default_dirs().into_iter().map(|dir| dir.join(name));
+    let first = paths.next().unwrap_or_else(|| PathBuf::from(name));
     let is_served = |path: &PathBuf| UnixStream::connect(path).is_ok();
     if is_served(&first) { first } else { paths.find(is_served).unwrap_or(first) }
 }
 
 /// [`default_path`] for a switch that is about to listen: creates the directory, or fails if it is not private.
 pub fn claim_default_path(device_id: u64) -> Result<PathBuf, ServerError> {
+    claim(&format!("{device_id}.ctl"))
+}
+
+/// [`thrift_path`] for a switch that is about to listen, as [`claim_default_path`].
+pub fn claim_thrift_path(port: u16) -> Result<PathBuf, ServerError> {
+    claim(&thrift_name(port))
+}
+
+fn claim(name: &str) -> Result<PathBuf, ServerError> {
     let dir = default_dirs().into_iter().next().unwrap_or_default();
     open_private_dir(&dir, Symlinks::Refuse)
         .map_err(|error| ServerError::System { path: dir.clone(), error })?;
-    Ok(dir.join(format!("{device_id}.ctl")))
+    Ok(dir.join(name))
 }
 
 /// Connects to the switch that listens on `path`. Fails with [`io::ErrorKind::PermissionDenied`] if another user than

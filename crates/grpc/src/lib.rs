@@ -30,4 +30,4 @@ pub mod p4_v1 {
 
 pub use client::{Client, ClientTls, ConnectError, Failure, Next, PORT, ServerAddress, Stream};
 pub use device::{Before, ConfigFault, Copy, Device, Messages, Packet, Work};
-pub use server::{Address, Limits, Server, ServerOptions, StartError, Tls};
+pub use server::{Address, Limits, Listener, Server, ServerOptions, StartError, Tls};

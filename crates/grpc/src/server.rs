@@ -125,6 +125,46 @@ pub enum StartError {
     Translation(#[from] TranslationError),
 }
 
+/// A socket at which clients can connect before there is a server to answer them.
+#[derive(Debug)]
+pub struct Listener {
+    socket: Socket,
+    address: Address,
+}
+
+#[derive(Debug)]
+enum Socket {
+    Tcp(std::net::TcpListener),
+    Unix(std::os::unix::net::UnixListener),
+}
+
+impl Listener {
+    /// Listens at an address.
+    pub fn bind(address: &Address) -> Result<Listener, StartError> {
+        let failed = |error| StartError::Listen { address: address.clone(), error };
+        match address {
+            Address::Tcp(at) => {
+                let listener = std::net::TcpListener::bind(at).map_err(failed)?;
+                listener.set_nonblocking(true).map_err(failed)?;
+                let address = Address::Tcp(listener.local_addr().map_err(failed)?);
+                Ok(Listener { socket: Socket::Tcp(listener), address })
+            }
+            Address::Unix(path) => {
+                // A socket that a process has left behind is in the way; one that somebody listens at is not touched.
+                if std::os::unix::net::UnixStream::connect(path).is_err()
+                    && std::fs::symlink_metadata(path).is_ok_and(|data| is_socket(&data))
+                {
+                    let _ = std::fs::remove_file(path);
+                }
+                let listener = std::os::unix::net::UnixListener::bind(path).map_err(failed)?;
+                std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+                listener.set_nonblocking(true).map_err(failed)?;
+                Ok(Listener { socket: Socket::Unix(listener), address: address.clone() })
+            }
+        }
+    }
+}
+
 /// Listens until it is dropped.
 pub struct Server {
     address: Address,
@@ -138,7 +178,19 @@ pub struct Server {
 
 impl Server {
     pub fn start<D: Device>(device: D, options: ServerOptions) -> Result<Server, StartError> {
-        let ServerOptions { address, device_id, tls, limits, translation, without_arbitration } = options;
+        let listener = Listener::bind(&options.address)?;
+        Server::start_on(listener, device, options)
+    }
+
+    /// Starts at a socket that listens already, whatever the address of the options. Clients that have connected before
+    /// are answered now.
+    pub fn start_on<D: Device>(
+        listener: Listener,
+        device: D,
+        options: ServerOptions,
+    ) -> Result<Server, StartError> {
+        let Listener { socket, address } = listener;
+        let ServerOptions { address: _, device_id, tls, limits, translation, without_arbitration } = options;
         let mut sessions = Sessions::new(device_id);
         if without_arbitration {
             sessions = sessions.without_arbitration();
@@ -179,31 +231,19 @@ impl Server {
         };
         let failed = |error| StartError::Listen { address: address.clone(), error };
         let _context = runtime.enter();
-        let bound = match &address {
-            Address::Tcp(at) => {
-                let listener = std::net::TcpListener::bind(at).map_err(failed)?;
-                listener.set_nonblocking(true).map_err(failed)?;
-                let bound = listener.local_addr().map_err(failed)?;
+        match socket {
+            Socket::Tcp(listener) => {
                 let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
                 runtime
                     .spawn(router.serve_with_incoming_shutdown(TcpListenerStream::new(listener), is_stopped));
-                Address::Tcp(bound)
             }
-            Address::Unix(path) => {
-                // A socket that a process has left behind is in the way; one that somebody listens at is not touched.
-                if std::os::unix::net::UnixStream::connect(path).is_err()
-                    && std::fs::symlink_metadata(path).is_ok_and(|data| is_socket(&data))
-                {
-                    let _ = std::fs::remove_file(path);
-                }
-                let listener = tokio::net::UnixListener::bind(path).map_err(failed)?;
-                std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+            Socket::Unix(listener) => {
+                let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
                 runtime.spawn(
                     router.serve_with_incoming_shutdown(UnixListenerStream::new(listener), is_stopped),
                 );
-                address
             }
-        };
+        }
         drop(_context);
         let is_over = Arc::new(AtomicBool::new(false));
         let (carried, over) = (Arc::clone(&shared), Arc::clone(&is_over));
@@ -213,7 +253,7 @@ impl Server {
             .map_err(StartError::Thread)?;
         let n_lost = Box::new(move || shared.n_lost.load(Ordering::Relaxed));
         Ok(Server {
-            address: bound,
+            address,
             runtime: Some(runtime),
             stop: Some(stop),
             is_over,

@@ -12,6 +12,7 @@ mod model;
 mod native;
 mod own_extern;
 mod p4rt;
+mod shims;
 mod sim;
 
 pub use self::native::{BuildArgs, DoctorArgs, EmitArg, RunBackendArg};
@@ -32,6 +33,7 @@ pub use p4rt::{
     AtomicityArg, GetArgs, P4rtArgs, P4rtCommand, PacketOutArgs, PipelineActionArg, ReadArgs, SetArgs,
     WatchArgs, WriteArgs, WriteKindArg,
 };
+pub use shims::{CliArgs, P4RuntimeFormatArg, P4cArgs, ShimsArgs};
 pub use sim::{FigureArg, LengthList, MetricArg, PolicyArg, SimArgs};
 
 pub use console::{CcArgs, ExternArgs};
@@ -105,6 +107,8 @@ pub enum Command {
     /// Begin an extern of your own in C
     #[command(subcommand)]
     Extern(ExternCommand),
+    /// Make commands with the names of p4c and BMv2, behind which Siding runs
+    Shims(ShimsArgs),
     /// Say what of the system is missing, and how to mend it
     Doctor(DoctorArgs),
     /// Print a completion script for a shell

@@ -20,16 +20,21 @@ fn main() -> ExitCode {
         ));
     }));
     let run = || {
-        if let Some(program) = std::env::args().nth(1).filter(|a| a.ends_with(".p4")) {
+        let typed = match commands::shims::called(std::env::args_os().collect()) {
+            commands::shims::Called::Siding(args) => args,
+            commands::shims::Called::Done(exit) => return exit,
+        };
+        let first = typed.get(1).and_then(|word| word.to_str());
+        if let Some(program) = first.filter(|word| word.ends_with(".p4")) {
             output::error_line(&format!("`{program}` is a program, not a command"));
             output::err(&format!("To check it: siding check {program}\n"));
             return Exit::Usage;
         }
-        if let Some(answer) = std::env::args().nth(1).and_then(|word| cli::other_command(&word)) {
+        if let Some(answer) = first.and_then(cli::other_command) {
             output::error_line(&answer);
             return Exit::Usage;
         }
-        let args = match cli::expand(cli::normalise_compat_flags(std::env::args_os())) {
+        let args = match cli::expand(cli::normalise_compat_flags(typed)) {
             Ok(args) => args,
             Err(message) => {
                 output::error_line(&message);

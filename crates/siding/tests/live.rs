@@ -179,7 +179,7 @@ fn a_switch_between_captures() {
 #[test]
 fn a_switch_ends_when_it_is_told_to() {
     let dir = tempfile::tempdir().unwrap();
-    let args = ["--no-p4", "--thrift-port", "9090", "--device-id", "3"];
+    let args = ["--no-p4", "--nanolog", "ipc:///tmp/log.ipc", "--device-id", "3"];
     let (running, ready) = Running::start(dir.path(), &args);
     assert_eq!((&ready["program"], &ready["device_id"]), (&Value::Null, &json!(3)));
     running.fails(&["show", "tables"], 1, "no program");

@@ -63,6 +63,13 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "shims",
+        &[
+            ("siding shims ~/p4/bin", "makes simple_switch_grpc, p4c and others"),
+            ("siding shims --remove ~/p4/bin", "removes them"),
+        ],
+    ),
+    (
         "extern",
         &[
             ("siding extern new mix", "makes the folder mix: C, a program, a test, a Makefile"),

@@ -10,7 +10,8 @@ use std::path::Path;
 pub fn other_command(word: &str) -> Option<String> {
     let instead = match word {
         "compile" | "p4c" | "p4c-bm2-ss" | "p4c-dpdk" | "p4c-ebpf" => {
-            "to compile a program: siding build PROGRAM\nTo check it only: siding check PROGRAM"
+            "to compile a program: siding build PROGRAM\nTo check it only: siding check PROGRAM\n\
+             To have p4c and p4c-bm2-ss as commands: siding shims DIR"
         }
         "p4test" => "to check a program: siding check PROGRAM",
         "test" => "to run test scripts: siding stf PROGRAM TEST.stf",
@@ -19,7 +20,8 @@ pub fn other_command(word: &str) -> Option<String> {
              To simulate its stateful actions: siding sim PROGRAM"
         }
         "simple_switch" | "simple_switch_grpc" => {
-            "to run a program on live traffic: siding switch PROGRAM -i 0@INTERFACE"
+            "to run a program on live traffic: siding switch PROGRAM -i 0@INTERFACE\n\
+             To have simple_switch_grpc as a command: siding shims DIR"
         }
         "simple_switch_CLI" => "to talk to a running switch: siding ctl --help",
         "table_add" | "table_set_default" | "mc_mgrp_create" | "mirroring_add" | "register_write" => {

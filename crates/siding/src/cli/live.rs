@@ -82,6 +82,10 @@ pub struct LiveArgs {
     /// End with an error when workers have not ended this long after SIGINT, SIGTERM or `ctl shutdown`: an extern hangs
     #[arg(long, value_name = "SECONDS", default_value_t = SHUTDOWN_TIMEOUT_DEFAULT.as_secs_f64(), value_parser = seconds)]
     pub shutdown_timeout: f64,
+    /// Let `simple_switch_CLI --thrift-port N` and `siding ctl --thrift-port N` find this switch, and listen on this port for
+    /// tools that wait until BMv2 does
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub thrift_port: Option<u16>,
     /// Serve metrics (OpenMetrics) on this address, or `off`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9560", value_parser = address)]
     pub metrics_addr: Address,
@@ -150,8 +154,6 @@ pub struct GrpcArgs {
 /// Options of BMv2 that are accepted for compatibility and have no effect.
 #[derive(Debug, Args)]
 pub struct CompatFlags {
-    #[arg(long, hide = true, value_name = "PORT")]
-    pub thrift_port: Option<u16>,
     #[arg(long, hide = true, value_name = "ADDRESS")]
     pub nanolog: Option<String>,
     #[arg(long, hide = true, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
@@ -178,7 +180,6 @@ impl CompatFlags {
         const CTL: &str = "`siding ctl` tells a running switch things";
         const ALWAYS: &str = "it is always so";
         let given = [
-            (self.thrift_port.is_some(), "--thrift-port", CTL),
             (self.nanolog.is_some(), "--nanolog", "`siding ctl trace` tells the stories of packets"),
             (self.debugger.is_some(), "--debugger", "`siding ctl trace` tells the stories of packets"),
             (self.notifications_addr.is_some(), "--notifications-addr", CTL),
@@ -235,6 +236,9 @@ pub struct CtlArgs {
     /// Which switch
     #[arg(long, value_name = "N", default_value_t = 0, global = true)]
     pub device_id: u64,
+    /// The switch with this --thrift-port, instead of --device-id
+    #[arg(long, value_name = "N", global = true, conflicts_with = "ctl_socket")]
+    pub thrift_port: Option<u16>,
     /// The socket of the switch, instead of --device-id
     #[arg(long, value_name = "PATH", global = true)]
     pub ctl_socket: Option<PathBuf>,

@@ -95,7 +95,9 @@ fn texts(list: &Json) -> impl Iterator<Item = &str> {
 /// Asks the switch that the options name; `None` if there is none.
 fn ask(wanted: &Wanted<'_>, what: What) -> Option<Json> {
     let device = wanted.option("device_id").and_then(|id| id.parse().ok()).unwrap_or(0);
-    let socket = wanted.option("ctl_socket").map_or_else(|| ctl::default_path(device), PathBuf::from);
+    let thrift_port = wanted.option("thrift_port").and_then(|port| port.parse().ok());
+    let named = || thrift_port.map_or_else(|| ctl::default_path(device), ctl::thrift_path);
+    let socket = wanted.option("ctl_socket").map_or_else(named, PathBuf::from);
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(ctl::ask(&socket, &Request::Show { what, name: None })));
     match receiver.recv_timeout(ANSWER_TIMEOUT) {

@@ -10,7 +10,10 @@ pub fn run(args: &CtlArgs) -> Exit {
         Ok(request) => request,
         Err(exit) => return exit,
     };
-    let socket = args.ctl_socket.clone().unwrap_or_else(|| ctl::default_path(args.device_id));
+    let socket = args.ctl_socket.clone().unwrap_or_else(|| match args.thrift_port {
+        Some(port) => ctl::thrift_path(port),
+        None => ctl::default_path(args.device_id),
+    });
     let pid = match &args.what {
         CtlCommand::WaitReady { pid, .. } => *pid,
         _ => None,

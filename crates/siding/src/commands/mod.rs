@@ -24,6 +24,7 @@ mod p4rt;
 mod pipeline_config;
 mod run;
 mod script;
+pub mod shims;
 mod sim;
 mod stf;
 mod trace;
@@ -64,6 +65,7 @@ pub fn run(parsed: Cli, matches: &ArgMatches) -> Exit {
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(command) => bench::run(&command),
         Command::Extern(command) => own_extern::run(&command),
+        Command::Shims(args) => shims::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => complete::script(shell),
         Command::CompleteWords { words } => complete::words(&words),

@@ -3,8 +3,7 @@
 //! Code of a controller is never run: archives and texts are compiled here.
 
 use super::compiler::Compiler;
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+use crate::program::envelope;
 use control::{Code, Schema};
 use dataplane::Compiled;
 use driver::Source;
@@ -13,7 +12,6 @@ use grpc::ConfigFault;
 use p4info::P4Info;
 use p4info::proto::p4::v1::ForwardingPipelineConfig;
 use prost::Message;
-use serde_json::Value as Json;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -82,19 +80,9 @@ impl DeviceConfig {
     }
 
     fn of_json(text: &str) -> Result<DeviceConfig, ConfigFault> {
-        let json: Json = serde_json::from_str(text)
-            .map_err(|error| ConfigFault::invalid(format!("`p4_device_config` is no JSON: {error}")))?;
-        if json["siding"].as_u64() != Some(1) {
-            let what = if json["header_types"].is_array() { "JSON for BMv2" } else { "JSON of another kind" };
-            return Err(ConfigFault::invalid(format!(
-                "`p4_device_config` is {what}, which this switch does not run; send the P4 program, or what \
-                 `siding build -o program.sdp` makes of it"
-            )));
-        }
-        let archive = json["sdp"].as_str().and_then(|text| BASE64_STANDARD.decode(text).ok());
-        archive
+        envelope::read(text)
             .map(DeviceConfig::Archive)
-            .ok_or_else(|| ConfigFault::invalid("`p4_device_config`: `sdp` is no archive in base64"))
+            .map_err(|fault| ConfigFault::invalid(format!("`p4_device_config` {fault}")))
     }
 }
 
@@ -142,7 +130,8 @@ impl Compiler {
         let p4info = config.p4info.as_ref().unwrap_or(own);
         check_same(own, p4info)?;
         schema(p4info)?;
-        self.finish_with(&runnable, &sources, Path::new(NAME), p4info).map_err(|_| {
+        let name = sources.files().next().map_or(NAME, |(_, file)| file.name.as_str());
+        self.finish_with(&runnable, &sources, Path::new(name), p4info).map_err(|_| {
             ConfigFault::new(Code::Internal, "the program cannot be compiled; the switch's console says why")
         })
     }
@@ -188,7 +177,7 @@ mod tests {
 
     /// A config as JSON, which controllers that read the JSON of BMv2 take.
     fn envelope(archive: &[u8]) -> String {
-        serde_json::json!({ "siding": 1, "sdp": BASE64_STANDARD.encode(archive) }).to_string()
+        envelope::write(archive, "a.p4", "v1model")
     }
 
     fn archive() -> Vec<u8> {

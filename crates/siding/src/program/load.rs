@@ -1,5 +1,6 @@
 //! From a path on the command line to a program that can run.
 
+use super::envelope;
 use super::front_end::FrontEnd;
 use super::warnings::Counted;
 use crate::cli::FrontEndArgs;
@@ -99,9 +100,11 @@ fn read<T>(
         output::error_line(&error);
         Exit::Environment
     };
-    let is_archive = path.extension().is_some_and(|suffix| suffix == "sdp");
+    let has_suffix = |wanted: &str| path.extension().is_some_and(|suffix| suffix == wanted);
+    let is_archive = has_suffix("sdp") || has_suffix("json");
     let (source, loader): (siding::Source, Box<dyn Loader>) = if is_archive {
-        let texts = Texts::read(path).map_err(environment)?;
+        let texts = if has_suffix("json") { read_json(path) } else { Texts::read(path) };
+        let texts = texts.map_err(environment)?;
         if let Some(description) = texts.description() {
             Architecture::add(description)
                 .map_err(|fault| environment(format!("the architecture in {}: {fault}", path.display())))?;
@@ -142,6 +145,15 @@ fn read<T>(
         }),
         None => Err(Exit::CompileError),
     }
+}
+
+/// The texts of a program as JSON, see [`envelope`].
+fn read_json(path: &Path) -> Result<Texts, String> {
+    let shown = path.display().to_string();
+    let bytes = output::read_file(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("{shown} is not text in UTF-8"))?;
+    let archive = envelope::read(&text).map_err(|fault| format!("{shown} {fault}"))?;
+    Texts::from_bytes(&archive, &shown)
 }
 
 /// Remembers what was found.

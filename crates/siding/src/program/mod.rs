@@ -1,6 +1,7 @@
 //! Programs that the command line names: read, checked, elaborated, and in a switch with their entries.
 
 mod entries;
+pub mod envelope;
 mod front_end;
 mod load;
 mod options;

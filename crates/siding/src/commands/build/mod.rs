@@ -113,6 +113,46 @@ struct Build<'a> {
     c_lines: usize,
 }
 
+/// An archive with the texts of a program and what controllers know of it, but without code.
+pub fn archive_of_texts(loaded: &Loaded, name: &str) -> std::io::Result<Vec<u8>> {
+    let manifest = json!({
+        "format": "siding-program",
+        "version": archive::VERSION,
+        "siding": env!("CARGO_PKG_VERSION"),
+        "program": name,
+        "architecture": loaded.runnable.program.architecture.name,
+        "texts": described_texts(loaded),
+    });
+    let mut files = vec![(member::MANIFEST.to_owned(), pretty(&manifest))];
+    files.extend(controlled(&loaded.runnable.control_plane));
+    files.extend(texts(&loaded.sources));
+    archive::pack(&files)
+}
+
+fn described_texts(loaded: &Loaded) -> Value {
+    let Loaded { sources, includes, macros, .. } = loaded;
+    let mut texts = archive::describe_texts(sources, includes, macros);
+    texts["description"] = loaded.runnable.program.architecture.added_text().into();
+    texts
+}
+
+/// The members about what controllers know of the program.
+fn controlled(control_plane: &driver::ControlPlane) -> [(String, Vec<u8>); 4] {
+    let (p4info, entries) = (&control_plane.p4info, &control_plane.entries);
+    [
+        (member::P4INFO, p4info::encode_p4info(p4info, Format::Text)),
+        (member::P4INFO_BINARY, p4info::encode_p4info(p4info, Format::Binary)),
+        (member::ENTRIES, p4info::encode_write_request(entries, Format::Text)),
+        (member::ENTRIES_BINARY, p4info::encode_write_request(entries, Format::Binary)),
+    ]
+    .map(|(name, bytes)| (name.to_owned(), bytes))
+}
+
+/// The members with the P4 texts.
+fn texts(sources: &diagnostics::SourceMap) -> impl Iterator<Item = (String, Vec<u8>)> {
+    sources.files().enumerate().map(|(i, (_, file))| (archive::text_member(i), file.text.as_bytes().to_vec()))
+}
+
 struct Built {
     object: Vec<u8>,
     layout: Value,
@@ -184,27 +224,15 @@ impl Build<'_> {
     fn archive(&mut self) -> Result<Vec<u8>, Exit> {
         let text = self.c_text()?;
         let built = self.compile(&text)?;
-        let control_plane = &self.loaded.runnable.control_plane;
-        let (p4info, entries) = (&control_plane.p4info, &control_plane.entries);
-        let mut files: Vec<(String, Vec<u8>)> = [
-            (member::MANIFEST, pretty(&self.manifest())),
-            (member::P4INFO, p4info::encode_p4info(p4info, Format::Text)),
-            (member::P4INFO_BINARY, p4info::encode_p4info(p4info, Format::Binary)),
-            (member::ENTRIES, p4info::encode_write_request(entries, Format::Text)),
-            (member::ENTRIES_BINARY, p4info::encode_write_request(entries, Format::Binary)),
-            (member::LAYOUT, pretty(&built.layout)),
-            (member::C_TEXT, text.into_bytes()),
-            (member::OBJECT, built.object),
-        ]
-        .into_iter()
-        .map(|(name, bytes)| (name.to_string(), bytes))
-        .collect();
+        let mut files = vec![(member::MANIFEST.to_owned(), pretty(&self.manifest()))];
+        files.extend(controlled(&self.loaded.runnable.control_plane));
+        files.push((member::LAYOUT.to_owned(), pretty(&built.layout)));
+        files.push((member::C_TEXT.to_owned(), text.into_bytes()));
+        files.push((member::OBJECT.to_owned(), built.object));
         for (name, text) in native::compile::RUNTIME {
             files.push((format!("{}/{name}", member::RUNTIME), text.as_bytes().to_vec()));
         }
-        for (i, (_, file)) in self.loaded.sources.files().enumerate() {
-            files.push((archive::text_member(i), file.text.as_bytes().to_vec()));
-        }
+        files.extend(texts(&self.loaded.sources));
         archive::pack(&files).map_err(|error| {
             output::error_line(&format!("cannot make the archive: {error}"));
             Exit::Environment
@@ -213,10 +241,7 @@ impl Build<'_> {
 
     fn manifest(&self) -> Value {
         let CcFacts { path, version } = self.compiler();
-        let Loaded { sources, includes, macros, .. } = &self.loaded;
         let architecture = self.loaded.runnable.program.architecture;
-        let mut texts = archive::describe_texts(sources, includes, macros);
-        texts["description"] = architecture.added_text().into();
         json!({
             "format": "siding-program",
             "version": archive::VERSION,
@@ -230,7 +255,7 @@ impl Build<'_> {
             "portable": self.args.cc.portable,
             "sanitize": self.args.sanitize,
             "trace": self.args.trace,
-            "texts": texts,
+            "texts": described_texts(&self.loaded),
         })
     }
 

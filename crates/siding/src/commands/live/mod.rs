@@ -4,6 +4,7 @@ mod interim;
 mod p4runtime;
 mod packets;
 mod state;
+mod thrift;
 
 use super::compiler::Compiler;
 use crate::cli::{Address, AsyncModeArg, AsyncOrderArg, LiveArgs, LiveBackendArg, LogLevel, SwitchArgs};
@@ -11,7 +12,7 @@ use crate::output::{self, Exit};
 use crate::program::{Simulation, check_port, load, read_entries, write_entries};
 use clap::ArgMatches;
 use console::Loaded;
-use ctl::{Server, ServerError, check_unused, claim_default_path, totals_to_json};
+use ctl::{Server, ServerError, check_unused, claim_default_path, claim_thrift_path, totals_to_json};
 use dataplane::{
     Compiled, MetricsServer, Options, PortKind, PortSpec, Report, ShutdownError, StartError, Switch,
     SwitchError, Warning,
@@ -227,6 +228,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     let server = Server::start(&socket, &switch, Arc::clone(&compiler) as Arc<dyn ctl::Compiler>);
     let server = server.map_err(|error| environment(error.to_string()))?;
     let controllers = listening.start(&switch, &compiler).map_err(environment)?;
+    let thrift = args.thrift_port.map(thrift::Stub::start).transpose().map_err(environment)?;
     let metrics = match args.metrics_addr {
         Address::Off => None,
         Address::At(address) => match MetricsServer::start(address, &switch) {
@@ -256,7 +258,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         kept.keep_sometimes(&switch);
     }
     logged.into_iter().for_each(|logged| logged.end(&mut log));
-    drop((server, metrics, controllers));
+    drop((server, metrics, controllers, thrift));
     let kept = kept.keep_last(&switch);
     finish(&mut log, &switch).and(kept)
 }
@@ -266,7 +268,11 @@ fn claim_socket(args: &LiveArgs) -> Result<PathBuf, Exit> {
     let socket_error = |error: ServerError| environment(error.to_string());
     let path = match &args.ctl_socket {
         Some(path) => path.clone(),
-        None => claim_default_path(args.device_id).map_err(socket_error)?,
+        None => match args.thrift_port {
+            Some(port) => claim_thrift_path(port),
+            None => claim_default_path(args.device_id),
+        }
+        .map_err(socket_error)?,
     };
     check_unused(&path).map_err(socket_error)?;
     Ok(path)

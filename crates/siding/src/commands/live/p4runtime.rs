@@ -5,7 +5,9 @@ use crate::cli::{GrpcArgs, LiveArgs};
 use control::Code;
 use control::translate::{self, Rules};
 use dataplane::{PortSpec, Prepared, Switch, SwitchError};
-use grpc::{Before, ConfigFault, Copy, Device, Limits, Messages, Packet, Server, ServerOptions, Tls, Work};
+use grpc::{
+    Before, ConfigFault, Copy, Device, Limits, Listener, Messages, Packet, Server, ServerOptions, Tls, Work,
+};
 use p4info::proto::p4::v1::ForwardingPipelineConfig;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,9 +15,9 @@ use std::sync::Arc;
 /// Packets for controllers that are taken at once.
 const N_PACKETS: usize = 256;
 
-/// The server that the command line asks for, before it listens. Files that cannot be read are errors before anything is
-/// compiled.
-pub struct Listening(Option<ServerOptions>);
+/// The server that the command line asks for, before it answers. Files that cannot be read are errors before anything is
+/// compiled. Controllers that wait until somebody listens go on at once; they are answered when there is a program.
+pub struct Listening(Option<(Listener, ServerOptions)>);
 
 impl Listening {
     pub fn new(args: &LiveArgs) -> Result<Listening, String> {
@@ -28,13 +30,14 @@ impl Listening {
             translation: translation(args)?,
             without_arbitration: args.grpc.no_arbitration,
         };
-        Ok(Listening(Some(options)))
+        let listener = Listener::bind(&options.address).map_err(|error| error.to_string())?;
+        Ok(Listening(Some((listener, options))))
     }
 
     pub fn start(self, switch: &Arc<Switch>, compiler: &Arc<Compiler>) -> Result<Option<Server>, String> {
-        let Some(options) = self.0 else { return Ok(None) };
+        let Some((listener, options)) = self.0 else { return Ok(None) };
         let device = LiveDevice { switch: Arc::clone(switch), compiler: Arc::clone(compiler) };
-        Server::start(device, options).map(Some).map_err(|error| error.to_string())
+        Server::start_on(listener, device, options).map(Some).map_err(|error| error.to_string())
     }
 }
 

@@ -1,4 +1,4 @@
-//! One line per packet in the log, at level `debug`.
+//! Packets in the log: one line for each at level `debug`, and its story at level `trace`.
 
 use super::Log;
 use crate::cli::{LiveArgs, LogLevel};
@@ -56,7 +56,12 @@ impl PacketLog {
 
 fn say(packets: &Receiver<Followed>, log: &mut Log<'_>) {
     for Followed { port, n_bytes, story } in packets.try_iter() {
-        let text = format!("packet of {n_bytes} bytes from port {port}: {}", story.summary);
+        let text = match log.args.log_level {
+            LogLevel::Trace => {
+                format!("packet of {n_bytes} bytes from port {port}\n{}", trace::render(&story))
+            }
+            _ => format!("packet of {n_bytes} bytes from port {port}: {}", story.summary),
+        };
         let fields = json!({ "port": port, "bytes": n_bytes, "summary": story.summary });
         log.say(LogLevel::Debug, "packet", &text, fields);
     }
