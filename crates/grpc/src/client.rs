@@ -119,12 +119,13 @@ impl From<Status> for Failure {
     fn from(status: Status) -> Failure {
         let details = rpc::Status::decode(status.details()).map(|status| status.details).unwrap_or_default();
         let parts = details.iter().map(|detail| pb::Error::decode(&*detail.value));
-        let mut message = status.message().to_owned();
-        if let Some(cause) = causes(&status).last() {
-            message = format!("{message}: {cause}");
-        }
+        let (code, message) = match causes(&status).last() {
+            // Not the server's answer, but the connection's fault.
+            Some(cause) => (Code::Unavailable, format!("the connection has failed: {cause}")),
+            None => (Code::of_number(status.code() as i32), status.message().to_owned()),
+        };
         Failure {
-            code: Code::of_number(status.code() as i32),
+            code,
             message,
             parts: parts.collect::<Result<_, _>>().unwrap_or_default(),
         }

@@ -14,12 +14,12 @@ use pb::packet_replication_engine_entry::Type as Replication;
 /// The word for a kind of entities, and the question for all of them.
 type Kind = (&'static str, fn() -> Asked);
 
-/// Kinds of entities that can be asked for by a word.
+/// Kinds of entities that can be asked for by a word, in an order in which they can be written.
 const KINDS: [Kind; 13] = [
-    ("tables", || table(0)),
-    ("defaults", || default_entry(0)),
     ("members", || Asked::ActionProfileMember(pb::ActionProfileMember::default())),
     ("groups", || Asked::ActionProfileGroup(pb::ActionProfileGroup::default())),
+    ("tables", || table(0)),
+    ("defaults", || default_entry(0)),
     ("counters", || Asked::CounterEntry(pb::CounterEntry::default())),
     ("meters", || Asked::MeterEntry(pb::MeterEntry::default())),
     ("registers", || Asked::RegisterEntry(pb::RegisterEntry::default())),
