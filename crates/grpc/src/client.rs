@@ -25,6 +25,8 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 const N_WAITING: usize = 64;
 /// Flow control windows: with small ones a server waits for each round trip.
 const WINDOW_BYTES: u32 = 8 << 20;
+/// The trailer of an answer has an error for each update of the request.
+const TRAILER_BYTES_MAX: u32 = 64 << 20;
 
 /// Where a server listens: `HOST:PORT`, `HOST` or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,11 +126,7 @@ impl From<Status> for Failure {
             Some(cause) => (Code::Unavailable, format!("the connection has failed: {cause}")),
             None => (Code::of_number(status.code() as i32), status.message().to_owned()),
         };
-        Failure {
-            code,
-            message,
-            parts: parts.collect::<Result<_, _>>().unwrap_or_default(),
-        }
+        Failure { code, message, parts: parts.collect::<Result<_, _>>().unwrap_or_default() }
     }
 }
 
@@ -243,6 +241,7 @@ fn endpoint(address: &ServerAddress, tls: Option<&ClientTls>) -> Result<Endpoint
         .connect_timeout(CONNECT_TIME)
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES)
+        .http2_max_header_list_size(TRAILER_BYTES_MAX)
         .tcp_nodelay(true);
     if let Some(tls) = tls {
         let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&tls.authority));
