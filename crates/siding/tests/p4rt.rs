@@ -248,6 +248,13 @@ fn refused_updates_are_shown_in_their_files() {
          NOT_FOUND: the entry of table `Station.stations` with `station` = 00:00:00:00:00:02 does not exist\nerror: \
          DIR/missing.txtpb: 0 of 2 updates were made\n"
     );
+    // Answers may be long: one error for each update.
+    let many: String = (100..1100).map(|i| format!("add stations station:{i} drop()\n")).collect();
+    let many = switch.file("many.stf", &many);
+    switch.text(&["write", &many]);
+    let said = switch.fails(&["write", &many], 1);
+    assert!(said.contains("many.stf: 0 of 1000 updates were made"), "{said}");
+    switch.text(&["write", "--as", "delete", &many]);
     // All or nothing.
     let half = "add stations station:3 drop()\nadd stations station:3 drop()\n";
     let half = switch.file("half.stf", half);
