@@ -13,7 +13,7 @@
 
 #include "base/sd_base.h"
 
-#define SD_ABI_VERSION 9u
+#define SD_ABI_VERSION 10u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -607,6 +607,8 @@ struct sd_control_ops {
     /* The entry with the smallest handle above `*after` (begin with 0 minus 1 by passing UINT64_MAX). */
     uint32_t (*table_next)(struct sd_instance *, uint32_t table, uint64_t *after, struct sd_entry_view *found);
     uint64_t (*table_n_entries)(struct sd_instance *, uint32_t table);
+    /* Entries with an idle timeout. */
+    uint64_t (*table_n_timed)(struct sd_instance *, uint32_t table);
     uint32_t (*table_set_default)(struct sd_instance *, uint32_t table, uint32_t action, const uint8_t *data);
     /* Returns the index of the action; UINT32_MAX: none was set. */
     uint32_t (*table_default)(struct sd_instance *, uint32_t table, const uint8_t **data);

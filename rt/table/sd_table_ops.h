@@ -122,6 +122,12 @@ SD_LOCAL uint64_t sd_table_n_entries(struct sd_instance *instance, uint32_t tabl
     return t ? t->n_entries : 0;
 }
 
+SD_LOCAL uint64_t sd_table_n_timed(struct sd_instance *instance, uint32_t table)
+{
+    const struct sd_table *t = sd_table_of(instance, table);
+    return t ? t->n_timed : 0;
+}
+
 SD_LOCAL uint32_t sd_table_set_default(struct sd_instance *instance, uint32_t table, uint32_t action,
                                                const uint8_t *data)
 {

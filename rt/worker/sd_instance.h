@@ -246,6 +246,7 @@ SD_CONTROL const struct sd_control_ops sd_control_ops = {
     .table_get = sd_table_get,
     .table_next = sd_table_next,
     .table_n_entries = sd_table_n_entries,
+    .table_n_timed = sd_table_n_timed,
     .table_set_default = sd_table_set_default,
     .table_default = sd_table_default,
     .direct_count = sd_direct_count,

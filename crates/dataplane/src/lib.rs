@@ -21,6 +21,7 @@
 mod affinity;
 mod ageing;
 mod clock;
+mod controller_queues;
 mod mailbox;
 mod metrics;
 mod metrics_server;
@@ -31,15 +32,17 @@ mod order;
 mod plane;
 mod ports;
 mod report;
+mod sleeper;
 mod start_fault;
 mod switch;
 mod trace;
 mod worker;
 mod worker_loop;
 
+pub use controller_queues::PacketIn;
 pub use metrics_server::MetricsServer;
 pub use options::{Compiled, Options, SHUTDOWN_TIMEOUT_DEFAULT};
 pub use ports::{PortKind, PortSpec};
 pub use report::{AsyncReport, PortReport, Report, WorkerReport, reason};
-pub use switch::{PacketIn, Prepared, ShutdownError, StartError, Switch, SwitchError, Warning};
+pub use switch::{Prepared, ShutdownError, StartError, Switch, SwitchError, Warning};
 pub use trace::{Followed, TraceError, TraceLimits, Traced};

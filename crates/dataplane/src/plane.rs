@@ -34,6 +34,7 @@ impl RunningProgram {
             seed: options.seed,
             cpu_port: options.cpu_port,
             host_ports: options.host_ports.clone(),
+            digests_max: options.n_waiting_max,
             ..Config::default()
         };
         let asyncs = compiled.pipeline.layout().asyncs.iter();

@@ -3,6 +3,7 @@
 use crate::affinity;
 use crate::ageing::take_expired;
 use crate::clock::Clock;
+use crate::controller_queues::{ControllerQueues, PacketIn};
 use crate::mailbox::Mailbox;
 use crate::migration::{configuration, copy_entities, tables_with_other_default};
 use crate::options::{Compiled, Options};
@@ -15,14 +16,13 @@ use crate::worker_loop;
 use arch::PortFault;
 use control::sync::Migration;
 use control::{Entity, Fault, Query, Schema, TableId, Target, Update};
-use crossbeam_queue::ArrayQueue;
 use packet_io::{LinkState, Port, PortError};
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use target::Store;
@@ -39,16 +39,12 @@ const JOIN_POLL: Duration = Duration::from_millis(1);
 const GRACE: Duration = Duration::from_secs(1);
 /// Enough to empty the rings.
 const N_LAST_TURNS: usize = 8;
-/// How often somebody looks after links, digests and old entries.
+/// How often somebody looks after links and captures.
 const ROUND: Duration = Duration::from_millis(100);
-
-/// A packet for the controller.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PacketIn {
-    pub bytes: Vec<u8>,
-    /// Nanoseconds since the switch began.
-    pub at_ns: u64,
-}
+/// How often somebody looks for idle entries, while there are entries that may become idle.
+const SCAN: Duration = Duration::from_millis(10);
+/// Least pause between two scans, in times that one takes: nobody else changes entries meanwhile.
+const SCAN_PAUSE_PER_SCAN: u32 = 20;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -128,11 +124,13 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     mailboxes: Vec<Arc<Mailbox>>,
     pub(crate) plane: Mutex<Plane>,
-    packet_ins: Arc<ArrayQueue<PacketIn>>,
-    digests: Mutex<VecDeque<DigestMessage>>,
-    expired: Mutex<VecDeque<Entity>>,
-    /// Digests and expired entries that found no room.
-    n_untold: AtomicU64,
+    /// Messages of workers and of the housekeeper for controllers.
+    queues: Arc<ControllerQueues>,
+    /// True if the housekeeper has something new to look after; changed with the plane locked.
+    house: Mutex<bool>,
+    house_calls: Condvar,
+    /// The housekeeper looks for idle entries often. Changed with the plane locked.
+    is_scanning: AtomicBool,
     /// Warnings for the operator; few, since each port can add one.
     warnings: Mutex<Vec<Warning>>,
     /// Nobody asks workers any more.
@@ -197,7 +195,8 @@ impl Switch {
             return Err(StartError::NoWorker);
         }
         let clock = Clock::start();
-        let packet_ins = Arc::new(ArrayQueue::new(options.n_waiting_max.max(1)));
+        let queues = ControllerQueues::new(options.n_waiting_max).map_err(StartError::Thread)?;
+        let queues = Arc::new(queues);
         let stop = Arc::new(AtomicBool::new(false));
         let mailboxes = (0..options.n_workers)
             .map(|_| Mailbox::new(options.n_ring_max).map(Arc::new).map_err(StartError::Thread))
@@ -205,8 +204,7 @@ impl Switch {
         let allowed = affinity::allowed();
         let mut threads = Vec::new();
         for (number, mailbox) in mailboxes.iter().enumerate() {
-            let packet_ins = Arc::clone(&packet_ins);
-            let mut worker = Worker::new(number, clock, Arc::clone(mailbox), packet_ins, &options);
+            let mut worker = Worker::new(number, clock, Arc::clone(mailbox), Arc::clone(&queues), &options);
             let core = options.cores.get(number % options.cores.len().max(1)).copied();
             if let Some(core) = core {
                 if !allowed.contains(&core) {
@@ -232,10 +230,10 @@ impl Switch {
             clock,
             mailboxes,
             plane: Mutex::default(),
-            packet_ins,
-            digests: Mutex::default(),
-            expired: Mutex::default(),
-            n_untold: AtomicU64::new(0),
+            queues,
+            house: Mutex::new(false),
+            house_calls: Condvar::new(),
+            is_scanning: AtomicBool::new(false),
             warnings: Mutex::default(),
             is_ended: AtomicBool::new(false),
             stop,
@@ -291,6 +289,7 @@ impl Switch {
     /// Ends all threads. Those that do not end by then are abandoned.
     fn stop(&self, deadline: Instant) {
         self.shared.is_ended.store(true, Ordering::Release);
+        self.shared.wake_housekeeper();
         let mut threads = std::mem::take(&mut *lock(&self.threads));
         // The housekeeper asks workers, so it ends before them.
         if let Some(housekeeper) = threads.pop() {
@@ -371,7 +370,7 @@ impl Switch {
         plane.n_changes += 1;
         let owner = plane.ports.get(&number).ok_or(SwitchError::NoSuchPort(number))?.owner;
         self.shared.on_lane(owner, move |worker| worker.enable_port(number, is_enabled))?;
-        self.shared.look_at_links(&mut plane)
+        self.shared.look_at_ports(&mut plane)
     }
 
     /// Packets per second that a port takes; `None` is no limit.
@@ -387,7 +386,7 @@ impl Switch {
 
     /// The oldest packets for the controller.
     pub fn take_packet_ins(&self, n_max: usize) -> Vec<PacketIn> {
-        std::iter::from_fn(|| self.shared.packet_ins.pop()).take(n_max).collect()
+        std::iter::from_fn(|| self.shared.queues.pop_packet()).take(n_max).collect()
     }
 
     /// A packet comes from the controller.
@@ -410,17 +409,36 @@ impl Switch {
     /// Takes the digests since the last call.
     pub fn take_digests(&self) -> Result<Vec<DigestMessage>, SwitchError> {
         self.shared.collect_digests()?;
-        Ok(lock(&self.shared.digests).drain(..).collect())
+        Ok(self.shared.queues.take_digests())
+    }
+
+    /// Does the work of [`take_digests`](Self::take_digests), and leaves workers alone that have none.
+    pub fn take_announced_digests(&self) -> Result<Vec<DigestMessage>, SwitchError> {
+        if self.shared.queues.begin_digests() {
+            self.shared.collect_digests()?;
+        }
+        Ok(self.shared.queues.take_digests())
     }
 
     /// Entries that no packet has hit for as long as they say, since this was asked last; they stay.
     pub fn take_expired(&self) -> Vec<Entity> {
-        lock(&self.shared.expired).drain(..).collect()
+        self.shared.queues.take_expired()
+    }
+
+    /// Sleeps until there are packets, digests or expired entries for controllers, until
+    /// [`call_controllers`](Self::call_controllers), or for as long as `timeout` says. May return early. For one thread.
+    pub fn wait_for_messages(&self, timeout: Option<Duration>) {
+        self.shared.queues.wait(timeout);
+    }
+
+    /// Ends [`wait_for_messages`](Self::wait_for_messages), this call or the next.
+    pub fn call_controllers(&self) {
+        self.shared.queues.call();
     }
 
     /// Digests and expired entries of which nobody can be told any more: there were too many.
     pub fn n_untold(&self) -> u64 {
-        self.shared.n_untold.load(Ordering::Relaxed)
+        self.shared.queues.n_untold()
     }
 
     /// Warnings since this was asked last.
@@ -509,7 +527,11 @@ impl Switch {
         plane.n_changes += 1;
         let generation = plane.generation.as_mut().ok_or(SwitchError::NoProgram)?;
         let schema = Arc::clone(generation.schema());
-        Ok(f(&schema, &mut generation.at(self.shared.clock.now_ns())))
+        let result = f(&schema, &mut generation.at(self.shared.clock.now_ns()));
+        if schema.tables.iter().any(|table| table.has_idle_timeout) {
+            self.shared.call_housekeeper();
+        }
+        Ok(result)
     }
 
     /// A number that rises whenever the program, its entries or the state of its ports may have changed.
@@ -674,26 +696,28 @@ impl Shared {
         for (worker, part) in parts.into_iter().enumerate() {
             let (old, digests) = self.on_lane(worker, move |worker| worker.replace(Some(part)))?;
             before.push(old);
-            self.keep_digests(digests);
+            self.queues.keep_digests(digests);
         }
         plane.generation = Some(next);
+        self.call_housekeeper();
         Ok(())
     }
 
-    fn keep_digests(&self, digests: Vec<DigestMessage>) {
-        self.keep_for_controller(&self.digests, digests);
+    /// Entries with idle timeouts may have come. The plane is locked.
+    fn call_housekeeper(&self) {
+        if !self.is_scanning.load(Ordering::Relaxed) {
+            self.wake_housekeeper();
+        }
     }
 
-    fn keep_for_controller<T>(&self, list: &Mutex<VecDeque<T>>, more: Vec<T>) {
-        let mut kept = lock(list);
-        let room = self.options.n_waiting_max.saturating_sub(kept.len());
-        self.n_untold.fetch_add(more.len().saturating_sub(room) as u64, Ordering::Relaxed);
-        kept.extend(more.into_iter().take(room));
+    fn wake_housekeeper(&self) {
+        *lock(&self.house) = true;
+        self.house_calls.notify_one();
     }
 
     fn collect_digests(&self) -> Result<(), SwitchError> {
         for digests in self.on_all(Worker::take_digests)? {
-            self.keep_digests(digests);
+            self.queues.keep_digests(digests);
         }
         Ok(())
     }
@@ -704,18 +728,33 @@ impl Shared {
     }
 
     fn keep_house(&self) {
+        let mut next_round = Instant::now() + ROUND;
         while !self.is_ended.load(Ordering::Acquire) {
-            std::thread::sleep(ROUND);
-            // A worker that does not answer now may do so the next time.
-            let _ = self.look_at_links(&mut lock(&self.plane));
-            let now_ns = self.clock.now_ns();
-            let expired = lock(&self.plane).generation.as_mut().map(|g| take_expired(g, now_ns));
-            self.keep_for_controller(&self.expired, expired.unwrap_or_default());
-            let _ = self.collect_digests();
-            if let Ok(errors) = self.on_all(Worker::take_capture_errors) {
-                self.warn_of_captures(errors);
+            let begin = Instant::now();
+            let is_scanning = self.look_for_idle_entries();
+            let next_scan = Instant::now() + SCAN.max(begin.elapsed() * SCAN_PAUSE_PER_SCAN);
+            if Instant::now() >= next_round {
+                // A worker that does not answer now may do so the next time.
+                let _ = self.look_at_ports(&mut lock(&self.plane));
+                next_round = Instant::now() + ROUND;
             }
+            let next = if is_scanning { next_round.min(next_scan) } else { next_round };
+            let timeout = next.saturating_duration_since(Instant::now());
+            let waited =
+                self.house_calls.wait_timeout_while(lock(&self.house), timeout, |is_called| !*is_called);
+            *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
         }
+    }
+
+    /// Returns whether there are entries that may become idle.
+    fn look_for_idle_entries(&self) -> bool {
+        let (mut plane, now_ns) = (lock(&self.plane), self.clock.now_ns());
+        let expired = plane.generation.as_mut().map(|generation| take_expired(generation, now_ns));
+        self.queues.keep_expired(expired.unwrap_or_default());
+        let is_scanning =
+            plane.generation.as_ref().is_some_and(|generation| generation.control.has_timed_entries());
+        self.is_scanning.store(is_scanning, Ordering::Relaxed);
+        is_scanning
     }
 
     fn warn_of_captures(&self, errors: Vec<Vec<(u32, String)>>) {
@@ -723,9 +762,11 @@ impl Shared {
         lock(&self.warnings).extend(warnings.map(|(port, error)| Warning::CaptureEnded { port, error }));
     }
 
-    /// Replicas and group members for ports without a link are left out.
-    fn look_at_links(&self, plane: &mut Plane) -> Result<(), SwitchError> {
-        let links = self.on_all(|worker| worker.link_states())?;
+    /// Leaves out replicas and group members for ports without a link, and warns of captures that have ended.
+    fn look_at_ports(&self, plane: &mut Plane) -> Result<(), SwitchError> {
+        let looked = self.on_all(|worker| (worker.link_states(), worker.take_capture_errors()))?;
+        let (links, errors): (Vec<_>, Vec<_>) = looked.into_iter().unzip();
+        self.warn_of_captures(errors);
         let is_down = |(number, link, is_enabled): (u32, LinkState, bool)| {
             (link != LinkState::Up || !is_enabled).then_some(number)
         };

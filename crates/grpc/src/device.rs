@@ -5,6 +5,7 @@ use ir::Bits;
 use p4info::proto::p4::v1::ForwardingPipelineConfig;
 use smol_str::SmolStr;
 use std::collections::HashSet;
+use std::time::Duration;
 
 /// Why a forwarding pipeline config cannot be used, or a packet cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -84,6 +85,13 @@ pub trait Device: Send + Sync + 'static {
 
     /// Sends a packet of a controller, whose header is in front of it.
     fn packet_out(&self, packet: Vec<u8>) -> Result<(), ConfigFault>;
+
+    /// Sleeps until there may be messages for controllers, until [`wake`](Self::wake), or for as long as `timeout` says. May
+    /// return early. One thread calls it.
+    fn wait_for_messages(&self, timeout: Option<Duration>);
+
+    /// Ends [`wait_for_messages`](Self::wait_for_messages): the call under way, or the next one.
+    fn wake(&self);
 
     /// Takes the messages for controllers.
     fn take_messages(&self) -> Messages;

@@ -3,7 +3,7 @@
 use control::digests::Digests;
 use control::stream::{DigestAck, DigestList, StreamError};
 use control::{Data, DigestConfig, DigestId, Schema};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub(crate) struct Lists {
     /// A moment on two clocks: times that never decrease are counted from it.
@@ -51,6 +51,11 @@ impl Lists {
     pub(crate) fn push(&mut self, digest: DigestId, data: Data) -> Option<DigestList> {
         let now_ns = self.now_ns();
         self.digests.push(digest, data, now_ns)
+    }
+
+    /// The time until the next list has waited long enough; `None` if no message waits.
+    pub(crate) fn time_to_next(&self) -> Option<Duration> {
+        Some(Duration::from_nanos(self.digests.next_due_ns()?.saturating_sub(self.now_ns())))
     }
 
     pub(crate) fn due(&mut self) -> Vec<DigestList> {

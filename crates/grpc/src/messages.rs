@@ -3,7 +3,7 @@
 use crate::device::{Device, Messages};
 use crate::leaves::from_leaves;
 use crate::pipeline::Pipelines;
-use crate::shared::{Shared, lock};
+use crate::shared::{Controllers, Shared, lock};
 use control::session::Role;
 use control::stream::{DigestList, IdleNotice};
 use control::translate::{Translated, Translator};
@@ -11,13 +11,12 @@ use control::{ControllerPacket, Data, DigestId, Entity, Fault, MessageKind, Sche
 use ir::Bits;
 use p4info::proto::p4::v1 as pb;
 use smol_str::SmolStr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// How often messages are looked for while there are some, and while there are none.
-const LOOK_BUSY: Duration = Duration::from_millis(1);
-const LOOK_IDLE: Duration = Duration::from_millis(10);
+/// Clocks for sleeping may have no smaller unit.
+const TICK: Duration = Duration::from_millis(1);
 
 /// A message for those controllers whose role may have it, in their values.
 enum News {
@@ -52,14 +51,20 @@ impl News {
     }
 }
 
-/// Takes messages from the switch to controllers until the end.
+/// Takes messages from the switch to controllers until the end. Sleeps while there is nothing to tell, or nobody to listen.
 pub(crate) fn carry<D: Device>(shared: &Shared<D>, is_over: &AtomicBool) {
-    while !is_over.load(Ordering::Acquire) {
-        let is_listened_to = lock(&shared.controllers).sessions.primaries().next().is_some();
-        let messages = if is_listened_to { shared.device.take_messages() } else { Messages::default() };
-        let is_busy = !messages.is_empty();
-        tell(shared, messages);
-        std::thread::sleep(if is_busy { LOOK_BUSY } else { LOOK_IDLE });
+    let is_alone = |controllers: &mut Controllers| {
+        !is_over.load(Ordering::Acquire) && controllers.sessions.primaries().next().is_none()
+    };
+    loop {
+        let listened_to = shared.primary_came.wait_while(lock(&shared.controllers), is_alone);
+        drop(listened_to.unwrap_or_else(PoisonError::into_inner));
+        if is_over.load(Ordering::Acquire) {
+            return;
+        }
+        tell(shared, shared.device.take_messages());
+        let due = lock(&shared.lists).time_to_next();
+        shared.device.wait_for_messages(due.map(|time| time.max(TICK)));
     }
 }
 

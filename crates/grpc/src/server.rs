@@ -170,8 +170,9 @@ pub struct Server {
     address: Address,
     runtime: Option<Runtime>,
     stop: Option<oneshot::Sender<()>>,
-    is_over: Arc<AtomicBool>,
     messages: Option<JoinHandle<()>>,
+    /// Ends the thread for messages.
+    end_messages: Box<dyn Fn() + Send + Sync>,
     /// Lost messages for controllers.
     n_lost: Box<dyn Fn() -> u64 + Send + Sync>,
 }
@@ -251,13 +252,21 @@ impl Server {
             .name("p4runtime messages".to_owned())
             .spawn(move || messages::carry(&carried, &over))
             .map_err(StartError::Thread)?;
+        let ended = Arc::clone(&shared);
+        let end_messages = Box::new(move || {
+            is_over.store(true, Ordering::Release);
+            // The thread looks at the flag with the lock, so it sees this.
+            drop(lock(&ended.controllers));
+            ended.primary_came.notify_all();
+            ended.device.wake();
+        });
         let n_lost = Box::new(move || shared.n_lost.load(Ordering::Relaxed));
         Ok(Server {
             address,
             runtime: Some(runtime),
             stop: Some(stop),
-            is_over,
             messages: Some(messages),
+            end_messages,
             n_lost,
         })
     }
@@ -280,7 +289,7 @@ fn is_socket(data: &std::fs::Metadata) -> bool {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Release);
+        (self.end_messages)();
         drop(self.stop.take());
         if let Some(messages) = self.messages.take() {
             let _ = messages.join();

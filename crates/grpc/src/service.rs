@@ -51,6 +51,8 @@ impl<D: Device> Shared<D> {
         let (results, digests) = written?;
         if let Some(digests) = digests {
             lock(&self.lists).configure(&digests);
+            // Lists may be due earlier.
+            self.device.wake();
         }
         let results = results.map_err(|fault| failure::request(&fault))?;
         failure::parts(&results).map_or(Ok(()), Err)
@@ -218,9 +220,7 @@ impl<D: Device> Drop for Writing<'_, D> {
         let Some(ticket) = self.ticket.take() else { return };
         let mut controllers = lock(&self.shared.controllers);
         let effects = controllers.sessions.end_write(ticket);
-        if controllers.carry_out(effects) {
-            lock(&self.shared.lists).forget_sent();
-        }
+        self.shared.carry_out(&controllers, effects);
     }
 }
 

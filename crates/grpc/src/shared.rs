@@ -10,7 +10,7 @@ use control::translate::{Options, Translated, TranslationError};
 use control::{Code, MessageKind};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use tonic::Status;
 
 /// Everything that requests share. Locks are taken in the order of the fields.
@@ -20,6 +20,8 @@ pub(crate) struct Shared<D: Device> {
     pub(crate) setting: Mutex<()>,
     pub(crate) pipelines: Mutex<Pipelines<D::Program>>,
     pub(crate) controllers: Mutex<Controllers>,
+    /// Controllers may have a primary again.
+    pub(crate) primary_came: Condvar,
     pub(crate) lists: Mutex<Lists>,
     pub(crate) n_streams: AtomicU64,
     /// Bounds of each stream.
@@ -39,24 +41,6 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Controllers {
-    /// Carries out what sessions say. Returns whether there is a new primary.
-    pub(crate) fn carry_out(&self, effects: Vec<Effect>) -> bool {
-        let mut is_new = false;
-        for effect in effects {
-            match effect {
-                Effect::Notify { stream, notice } => {
-                    if let Some(outbox) = self.outboxes.get(&stream) {
-                        outbox.send(MessageKind::Arbitration, p4runtime::encode_notice(&notice));
-                    }
-                }
-                Effect::NewPrimary { .. } => is_new = true,
-            }
-        }
-        is_new
-    }
-}
-
 impl<D: Device> Shared<D> {
     pub(crate) fn new(device: D, sessions: Sessions, translation: Options, bounds: Bounds) -> Shared<D> {
         Shared {
@@ -64,10 +48,28 @@ impl<D: Device> Shared<D> {
             setting: Mutex::default(),
             pipelines: Mutex::new(Pipelines::new(translation)),
             controllers: Mutex::new(Controllers { sessions, outboxes: FxHashMap::default() }),
+            primary_came: Condvar::new(),
             lists: Mutex::default(),
             n_streams: AtomicU64::new(0),
             bounds,
             n_lost: AtomicU64::new(0),
+        }
+    }
+
+    /// Carries out what sessions say.
+    pub(crate) fn carry_out(&self, controllers: &Controllers, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Notify { stream, notice } => {
+                    if let Some(outbox) = controllers.outboxes.get(&stream) {
+                        outbox.send(MessageKind::Arbitration, p4runtime::encode_notice(&notice));
+                    }
+                }
+                Effect::NewPrimary { .. } => {
+                    lock(&self.lists).forget_sent();
+                    self.primary_came.notify_all();
+                }
+            }
         }
     }
 

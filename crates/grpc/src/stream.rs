@@ -40,7 +40,7 @@ impl<D: Device> Drop for Closing<D> {
             outbox.close();
         }
         let effects = controllers.sessions.close(self.id);
-        controllers.carry_out(effects);
+        self.shared.carry_out(&controllers, effects);
     }
 }
 
@@ -98,9 +98,7 @@ fn handle<D: Device>(
             let arbitrated = device.and(request);
             let arbitrated = arbitrated.and_then(|request| controllers.sessions.arbitrate(id, request));
             let effects = arbitrated.map_err(|fault| failure::session(&fault))?;
-            if controllers.carry_out(effects) {
-                lock(&shared.lists).forget_sent();
-            }
+            shared.carry_out(&controllers, effects);
             return Ok(());
         }
         Ok(StreamRequest::PacketOut(packet)) => send_packet(shared, id, packet),

@@ -6,6 +6,7 @@ use pb::set_forwarding_pipeline_config_request::Action;
 use pb::stream_message_request::Update as Request;
 use pb::stream_message_response::Update;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -220,7 +221,14 @@ fn f3_compiled_programs_have_the_values_of_a_translation_file() {
     assert_eq!(notice.table_entry, [pb::TableEntry { action: None, ..idle }]);
     switch.receive(4, "00000006");
     switch.receive(4, "00000005");
-    let Update::Packet(packet) = switch.next() else { panic!("a packet was expected") };
+    let packet = loop {
+        match switch.next() {
+            Update::Packet(packet) => break packet,
+            // The entry is still idle.
+            Update::IdleTimeoutNotification(_) => {}
+            other => panic!("a packet was expected: {other:?}"),
+        }
+    };
     assert_eq!((packet.payload, packet.metadata[0].value.clone()), (vec![0, 0, 0, 5], b"Ethernet4".to_vec()));
     // Names and numbers are the same for the next program.
     let all = Entity::TableEntry(pb::TableEntry::default());
@@ -243,4 +251,43 @@ fn f3_compiled_programs_have_the_values_of_a_translation_file() {
     let ports: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
     let nine = ports.as_array().unwrap().iter().find(|port| port["port"] == 9).unwrap();
     assert_eq!(nine["stats"]["tx_packets"], 3, "{nine}");
+}
+
+/// How often the threads of a process have gone to sleep, by their names.
+fn sleeps(process: u32) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    for task in fs::read_dir(format!("/proc/{process}/task")).unwrap() {
+        let task = task.unwrap().path();
+        // A thread may end meanwhile.
+        let (Ok(name), Ok(status)) =
+            (fs::read_to_string(task.join("comm")), fs::read_to_string(task.join("status")))
+        else {
+            continue;
+        };
+        let n = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+        *all.entry(name.trim().to_owned()).or_default() += n.trim().parse::<u64>().unwrap();
+    }
+    all
+}
+
+/// A switch with a controller that does nothing costs nothing: its server sleeps, and the threads of its ports look now and then.
+#[test]
+fn l2_an_idle_switch_sleeps() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut switch = Running::start(dir.path(), &["-i", &port(dir.path(), 4)]);
+    switch
+        .set(Action::VerifyAndCommit, &fs::read_to_string("../grpc/tests/p4runtime/translated.p4").unwrap());
+    let before = sleeps(switch.child.id());
+    std::thread::sleep(Duration::from_secs(2));
+    let after = sleeps(switch.child.id());
+    for (name, n) in after {
+        let n = n.saturating_sub(before.get(&name).copied().unwrap_or(0));
+        let most = if name.starts_with("p4runtime") { 20 } else { 200 };
+        assert!(n < most, "{name} has slept {n} times");
+    }
+    // It is awake as soon as a packet comes.
+    let p4info = switch.p4info();
+    switch.write(vec![pb::entity::Entity::TableEntry(entry(&p4info, "routes", &[5], "to_controller", &[]))]);
+    switch.receive(4, "00000005");
+    assert!(matches!(switch.next(), Update::Packet(_)));
 }

@@ -14,12 +14,11 @@ mod rx_tx;
 mod suspended;
 
 use crate::clock::Clock;
+use crate::controller_queues::ControllerQueues;
 use crate::mailbox::Mailbox;
 use crate::options::Options;
 use crate::order::Order;
 use crate::report::WorkerReport;
-use crate::switch::PacketIn;
-use crossbeam_queue::ArrayQueue;
 use native::{Bursts, Native, Resumed};
 use packet_io::limits::BURST_MAX;
 use packet_io::{BufPool, BufPoolOptions, PacketBuf, Port, PortId, PortStats};
@@ -82,7 +81,7 @@ pub(crate) type Mirror = Box<dyn FnMut(u32, &[u8]) + Send>;
 pub(crate) struct Worker {
     clock: Clock,
     mailbox: Arc<Mailbox>,
-    packet_ins: Arc<ArrayQueue<PacketIn>>,
+    queues: Arc<ControllerQueues>,
     drop_port: Option<u32>,
     hang_timeout: Duration,
     /// When offload workers were last watched, in nanoseconds.
@@ -116,13 +115,13 @@ impl Worker {
         number: usize,
         clock: Clock,
         mailbox: Arc<Mailbox>,
-        packet_ins: Arc<ArrayQueue<PacketIn>>,
+        queues: Arc<ControllerQueues>,
         options: &Options,
     ) -> Worker {
         Worker {
             clock,
             mailbox,
-            packet_ins,
+            queues,
             drop_port: options.drop_port,
             hang_timeout: options.hang_timeout,
             looked_ns: 0,
@@ -173,6 +172,9 @@ impl Worker {
             self.process(now_ns);
         }
         self.flush();
+        if self.running.as_ref().is_some_and(|running| running.switch.has_digests()) {
+            self.queues.announce_digests();
+        }
         n
     }
 

@@ -1,8 +1,8 @@
 //! Packets from ports through the program, and out to ports.
 
 use super::{Place, Worker, WorkerPort};
+use crate::controller_queues::PacketIn;
 use crate::report::reason;
-use crate::switch::PacketIn;
 use arrayvec::ArrayVec;
 use native::{BurstPacket, Fate, Path};
 use packet_io::limits::BURST_MAX;
@@ -156,7 +156,7 @@ impl Worker {
             Destination::Port(port) => self.send(port, buf),
             Destination::Controller => {
                 let packet = PacketIn { bytes: buf.data().to_vec(), at_ns: self.clock.now_ns() };
-                if self.packet_ins.push(packet).is_err() {
+                if !self.queues.push_packet(packet) {
                     self.drop_sent(destination, reason::PACKET_IN_FULL);
                 }
                 self.pool.give_back(buf);

@@ -17,7 +17,7 @@ use p4info::P4Info;
 use p4info::proto::google::rpc;
 use prost::Message;
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use target::traffic::{Config, Destination};
 use tokio::runtime::Runtime;
@@ -45,6 +45,7 @@ pub struct Program {
 #[derive(Clone, Default)]
 pub struct TestDevice {
     state: Arc<Mutex<State>>,
+    changed: Arc<Condvar>,
 }
 
 #[derive(Default)]
@@ -52,6 +53,9 @@ struct State {
     running: Option<Program>,
     packets: Vec<Packet>,
     idle: Vec<control::Entity>,
+    is_called: bool,
+    /// How often messages were taken.
+    n_takes: u64,
     /// Packets that left, with their port.
     sent: Vec<(u32, Vec<u8>)>,
 }
@@ -68,6 +72,7 @@ impl TestDevice {
                 Destination::Controller => packets.push(Packet { bytes: output.bytes }),
             }
         }
+        self.changed.notify_all();
     }
 
     /// All entries of tables are told to have had no packet for too long.
@@ -76,6 +81,12 @@ impl TestDevice {
         let query = Query::TableEntries(EntryQuery::default());
         let found = state.running.as_ref().map(|program| program.switch.read(&query).unwrap());
         state.idle.extend(found.unwrap_or_default());
+        self.changed.notify_all();
+    }
+
+    /// How often the server has asked for messages.
+    pub fn n_takes(&self) -> u64 {
+        self.state.lock().unwrap().n_takes
     }
 
     /// Packets that the server has not taken.
@@ -141,8 +152,26 @@ impl Device for TestDevice {
         Ok(())
     }
 
+    fn wait_for_messages(&self, timeout: Option<Duration>) {
+        let has_nothing = |state: &mut State| {
+            let digests = state.running.as_ref().is_some_and(|running| running.switch.switch.has_digests());
+            !digests
+                && state.packets.is_empty()
+                && state.idle.is_empty()
+                && !std::mem::take(&mut state.is_called)
+        };
+        let timeout = timeout.unwrap_or(Duration::from_secs(3600));
+        drop(self.changed.wait_timeout_while(self.state.lock().unwrap(), timeout, has_nothing).unwrap());
+    }
+
+    fn wake(&self) {
+        self.state.lock().unwrap().is_called = true;
+        self.changed.notify_all();
+    }
+
     fn take_messages(&self) -> Messages {
         let mut state = self.state.lock().unwrap();
+        state.n_takes += 1;
         let packets = std::mem::take(&mut state.packets);
         let digests = state.running.as_mut().map(|program| program.switch.switch.take_digests());
         let digests = digests.into_iter().flatten().map(|digest| (digest.name, digest.values));

@@ -1,6 +1,6 @@
 //! Streams that are slow, stuck or wrong, and headers that P4Info shows in part.
 
-use crate::bench::{Bench, Controller, DEVICE, PROGRAM, action_id, code, station, uint128};
+use crate::bench::{Bench, Controller, DEVICE, PROGRAM, action_id, code, station, uint128, update};
 use control::Code;
 use grpc::{Limits, ServerOptions};
 use p4info::P4Info;
@@ -217,4 +217,33 @@ fn l1_fields_that_p4info_hides_are_in_packets() {
     primary.arbitrate("", Some(1));
     assert_eq!(primary.notice(), (Some(1), 0));
     assert_eq!(bench.device.take_sent(), [(7, frame.to_vec())]);
+}
+
+/// While nothing happens, the server asks the switch for nothing.
+#[test]
+fn l2_k1_messages_wake_the_server_up() {
+    let (bench, p4info) = Bench::running();
+    let mut primary = bench.controller();
+    primary.elect("", 1);
+    listen(&bench, &p4info);
+    let config =
+        pb::digest_entry::Config { max_timeout_ns: 50_000_000, max_list_size: 100, ack_timeout_ns: 0 };
+    let digest_id = p4info.digests[0].preamble.as_ref().unwrap().id;
+    let wanted = Entity::DigestEntry(pb::DigestEntry { digest_id, config: Some(config) });
+    bench.write(vec![update(Type::Insert, wanted)]).unwrap();
+    assert!(primary.hears_nothing());
+    let n_takes = bench.device.n_takes();
+    assert!(primary.hears_nothing());
+    assert_eq!(bench.device.n_takes(), n_takes);
+    bench.device.receive(1, &[0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 9, 8, 0]);
+    assert!(matches!(primary.next().unwrap(), Some(Update::Packet(_))));
+    // The list is not full. It goes out by itself when its time has come.
+    assert!(matches!(primary.next().unwrap(), Some(Update::Digest(_))));
+    assert!(bench.device.n_takes() - n_takes < 8, "the switch is asked when something has happened");
+    // Without a controller nobody asks, and messages wait.
+    primary.finish();
+    bench.device.receive(1, &[0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 9, 8, 0]);
+    let mut next = bench.controller();
+    next.elect("", 2);
+    assert!(matches!(next.next().unwrap(), Some(Update::Packet(_))));
 }

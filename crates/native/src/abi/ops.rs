@@ -271,6 +271,12 @@ impl Ops<'_> {
         self.check_table(table).map_or(0, |()| unsafe { (self.control.table_n_entries)(self.raw, table) })
     }
 
+    /// Returns the number of entries with an idle timeout.
+    pub(crate) fn table_n_timed(&self, table: u32) -> u64 {
+        // SAFETY: see above.
+        self.check_table(table).map_or(0, |()| unsafe { (self.control.table_n_timed)(self.raw, table) })
+    }
+
     /// Returns the lookup counts of one worker for a table.
     pub(crate) fn table_count(&self, worker: u32, table: u32) -> abi::TableCount {
         if self.check_table(table).is_err() {

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// The symbol that a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
@@ -501,7 +501,7 @@ mirrors! {
         reserved: u32,
     }
 
-    struct ControlOps = "sd_control_ops", 272 bytes {
+    struct ControlOps = "sd_control_ops", 280 bytes {
         table_insert: TableWrite,
         table_insert_batch:
             unsafe extern "C" fn(*mut Instance, u32, *const EntryView, u32, u64, *mut u64, *mut u8) -> u32,
@@ -512,6 +512,7 @@ mirrors! {
         table_get: unsafe extern "C" fn(*mut Instance, u32, u64, *mut EntryView) -> u32,
         table_next: unsafe extern "C" fn(*mut Instance, u32, *mut u64, *mut EntryView) -> u32,
         table_n_entries: unsafe extern "C" fn(*mut Instance, u32) -> u64,
+        table_n_timed: unsafe extern "C" fn(*mut Instance, u32) -> u64,
         table_set_default: unsafe extern "C" fn(*mut Instance, u32, u32, *const u8) -> u32,
         table_default: unsafe extern "C" fn(*mut Instance, u32, *mut *const u8) -> u32,
         direct_count: unsafe extern "C" fn(*mut Instance, u32, u64, *mut Count) -> u32,

@@ -347,6 +347,19 @@ const fn no_cells(index: u64) -> OutOfRange {
     OutOfRange { index, size: 0 }
 }
 
+impl Control {
+    /// Returns whether a table has entries with an idle timeout.
+    pub fn has_timed_entries(&self) -> bool {
+        !self.timed_tables().is_empty()
+    }
+
+    fn timed_tables(&self) -> Vec<u32> {
+        let mut turn = self.instance.write();
+        let (_, ops) = turn.parts();
+        (0..self.layout().tables.len() as u32).filter(|table| ops.table_n_timed(*table) > 0).collect()
+    }
+}
+
 impl Store for Control {
     fn table_uses(&self) -> Vec<TableUse> {
         let n_workers = self.instance.n_workers();
@@ -469,14 +482,18 @@ impl Store for Control {
     }
 
     fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)> {
-        let are_concurrent = (0..self.layout().tables.len())
-            .all(|table| self.instance.is_concurrent(table, ConcurrentOp::Expire));
+        let timed = self.timed_tables();
+        if timed.is_empty() {
+            return Vec::new();
+        }
+        let are_concurrent =
+            timed.iter().all(|table| self.instance.is_concurrent(*table as usize, ConcurrentOp::Expire));
         let mut turn = if are_concurrent { self.instance.write() } else { self.instance.close() };
         let (_, mut ops) = turn.parts();
         let mut expired = Vec::new();
-        for i in 0..self.layout().tables.len() {
-            let handles = ops.table_take_expired(i as u32, now_ns);
-            expired.extend(handles.into_iter().map(|serial| (id_at(i), handle_of(serial))));
+        for table in timed {
+            let handles = ops.table_take_expired(table, now_ns);
+            expired.extend(handles.into_iter().map(|serial| (id_at(table as usize), handle_of(serial))));
         }
         expired
     }

@@ -214,6 +214,11 @@ impl<E: BlockRunner> Switch<E> {
         self.queues.set_rate(port, rate_pps);
     }
 
+    /// Returns whether [`take_digests`](Self::take_digests) would give some.
+    pub fn has_digests(&self) -> bool {
+        !self.digests.is_empty()
+    }
+
     /// Digests in the order in which programs sent them.
     pub fn take_digests(&mut self) -> Vec<DigestMessage> {
         self.digests.drain(..).collect()

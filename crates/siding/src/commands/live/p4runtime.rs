@@ -11,6 +11,7 @@ use grpc::{
 use p4info::proto::p4::v1::ForwardingPipelineConfig;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Packets for controllers that are taken at once.
 const N_PACKETS: usize = 256;
@@ -130,9 +131,17 @@ impl Device for LiveDevice {
         self.switch.packet_out(packet).map_err(|error| refused(&error))
     }
 
+    fn wait_for_messages(&self, timeout: Option<Duration>) {
+        self.switch.wait_for_messages(timeout);
+    }
+
+    fn wake(&self) {
+        self.switch.call_controllers();
+    }
+
     fn take_messages(&self) -> Messages {
         let packets = self.switch.take_packet_ins(N_PACKETS);
-        let digests = self.switch.take_digests().unwrap_or_default();
+        let digests = self.switch.take_announced_digests().unwrap_or_default();
         Messages {
             packets: packets.into_iter().map(|packet| Packet { bytes: packet.bytes }).collect(),
             digests: digests.into_iter().map(|digest| (digest.name, digest.values)).collect(),
