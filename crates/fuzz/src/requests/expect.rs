@@ -1,8 +1,9 @@
 //! Comparison of the state after a request with its updates.
 
 use super::state::{State, canonical};
+use super::switch::Refused;
 use super::{Finding, require};
-use control::{CounterData, Entity, EntityKey, Fault, Schema, Update, UpdateKind};
+use control::{CounterData, Entity, EntityKey, Schema, Update, UpdateKind};
 use p4info::proto::p4::v1 as pb;
 use std::collections::HashMap;
 
@@ -11,7 +12,7 @@ use std::collections::HashMap;
 pub fn written(
     schema: &Schema,
     request: &pb::WriteRequest,
-    results: &[Result<(), Fault>],
+    results: &[Result<(), Refused>],
     before: &State,
     after: &State,
 ) -> Result<(), Finding> {

@@ -13,25 +13,26 @@ mod expect;
 mod generate;
 mod mutate;
 mod state;
+mod switch;
 
 use crate::Finding;
 use crate::oracle::unless_panic;
-use control::packets::PacketIo;
-use control::session::{Sessions, StreamId};
-use control::{Code, Fault, Schema};
+use control::{Code, Schema};
 use fastrand::Rng;
 use generate::Generator;
 use interp::InterpretedDevice;
 use p4info::proto::descriptor_pool;
 use p4info::proto::p4::v1 as pb;
-use p4runtime::StreamRequest;
 use prost::{Message, Name};
 use prost_reflect::DynamicMessage;
 use state::State;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use switch::{Inside, Refused, Switch};
 use target::traffic::Config;
+
+pub use switch::Behind;
 
 /// Programs with their names: an object of each kind, and of each kind of match.
 const PROGRAMS: [(&str, &str); 5] = [
@@ -51,9 +52,8 @@ const CPU_PORT: u32 = 510;
 /// A switch, and requests that follow from a number.
 pub struct Session {
     rng: Rng,
-    program: Arc<ir::Program>,
     schema: Arc<Schema>,
-    device: InterpretedDevice,
+    switch: Box<dyn Switch>,
     /// The last request, for the report.
     last: String,
     /// Updates and questions by the code of their answers.
@@ -66,6 +66,9 @@ pub type Counts = BTreeMap<&'static str, u64>;
 /// A program that is ready to run.
 pub struct Subject {
     pub name: &'static str,
+    /// Its text, and whether that is all of it: it includes files of the compiler alone.
+    text: Arc<str>,
+    pub is_alone: bool,
     program: Arc<ir::Program>,
     schema: Arc<Schema>,
 }
@@ -84,7 +87,9 @@ impl Subject {
             driver::runnable(&mut checked, None).ok_or_else(|| format!("{name} does not compile"))?;
         let schema = Schema::new(&runnable.control_plane.p4info).map_err(|error| error.to_string())?;
         let schema = Arc::new(schema.with_program(&runnable.program));
-        Ok(Subject { name, program: Arc::new(runnable.program), schema })
+        let alone = driver::check(&source, &driver::BuiltInLoader, &driver::Options::default());
+        let is_alone = !alone.diagnostics.has_errors();
+        Ok(Subject { name, text: source.text, is_alone, program: Arc::new(runnable.program), schema })
     }
 
     fn device(&self) -> Result<InterpretedDevice, Finding> {
@@ -95,17 +100,21 @@ impl Subject {
 }
 
 impl Session {
-    /// Starts a switch.
+    /// Starts a switch in this process.
     pub fn new(subject: &Subject, seed: u64) -> Result<Session, Finding> {
+        Ok(Session::with(subject, seed, Box::new(Inside::new(subject)?)))
+    }
+
+    /// Takes a switch behind a socket, which gets the program.
+    pub fn behind(subject: &Subject, seed: u64, mut switch: Behind) -> Result<Session, Finding> {
+        switch.reset(subject)?;
+        Ok(Session::with(subject, seed, Box::new(switch)))
+    }
+
+    fn with(subject: &Subject, seed: u64, switch: Box<dyn Switch>) -> Session {
         let rng = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        Ok(Session {
-            rng,
-            program: Arc::clone(&subject.program),
-            schema: Arc::clone(&subject.schema),
-            device: subject.device()?,
-            last: String::new(),
-            counts: Counts::new(),
-        })
+        let schema = Arc::clone(&subject.schema);
+        Session { rng, schema, switch, last: String::new(), counts: Counts::new() }
     }
 
     /// Makes requests until one is answered wrongly, and returns what the answers were.
@@ -137,13 +146,12 @@ impl Session {
         }
     }
 
-    fn count<T>(&mut self, result: &Result<T, Fault>) {
-        let code = result.as_ref().err().map_or(Code::Ok, Fault::code);
+    fn count(&mut self, code: Code) {
         *self.counts.entry(code.name()).or_default() += 1;
     }
 
-    fn state(&self) -> Result<State, Finding> {
-        State::read(&self.schema, &self.device)
+    fn state(&mut self) -> Result<State, Finding> {
+        State::read(&self.schema, &mut *self.switch)
     }
 
     /// A message with a fault, or as it was; `None` if its bytes are no message any more.
@@ -164,15 +172,15 @@ impl Session {
         let request = pb::WriteRequest { updates, atomicity, ..pb::WriteRequest::default() };
         let Some(request) = self.perhaps_mutated(request) else { return Ok(()) };
         self.last = shown(&request);
-        let results = p4runtime::write(&self.schema, &mut self.device, &request);
+        let results = self.switch.write(request.clone())?;
         let after = self.state()?;
         let results = match results {
             Ok(results) => results,
-            Err(fault) => {
+            Err(refused) => {
                 require(
-                    matches!(fault.code(), Code::InvalidArgument | Code::Unimplemented),
+                    matches!(refused.code, Code::InvalidArgument | Code::Unimplemented),
                     "a request is refused with another code",
-                    || fault.to_string(),
+                    || format!("{refused:?}"),
                 )?;
                 return before.require_equal(&after, "a refused request changes something");
             }
@@ -181,9 +189,11 @@ impl Session {
             format!("{} results", results.len())
         })?;
         let is_atomic = request.atomicity != 0;
-        results.iter().for_each(|result| self.count(result));
-        for fault in results.iter().filter_map(|result| result.as_ref().err()) {
-            let is_known = match fault.code() {
+        for result in &results {
+            self.count(result.as_ref().err().map_or(Code::Ok, |refused| refused.code));
+        }
+        for refused in results.iter().filter_map(|result| result.as_ref().err()) {
+            let is_known = match refused.code {
                 Code::InvalidArgument
                 | Code::NotFound
                 | Code::AlreadyExists
@@ -202,19 +212,7 @@ impl Session {
                 | Code::DataLoss
                 | Code::Unauthenticated => false,
             };
-            require(is_known, "an update is refused with another code", || {
-                format!("{}: {fault}", fault.code().name())
-            })?;
-        }
-        if let Some(status) = p4runtime::status(&results) {
-            let n_details = status.details.len();
-            require(n_details == results.len(), "a status has not one detail for each update", String::new)?;
-            let shortened = p4runtime::shortened(status, p4runtime::STATUS_BYTES_MAX);
-            require(
-                shortened.details.len() == n_details,
-                "a shortened status has lost details",
-                String::new,
-            )?;
+            require(is_known, "an update is refused with another code", || format!("{refused:?}"))?;
         }
         let has_failed = results.iter().any(Result::is_err);
         if has_failed && (is_atomic || results.iter().all(Result::is_err)) {
@@ -231,34 +229,18 @@ impl Session {
         let request = pb::ReadRequest { entities, ..pb::ReadRequest::default() };
         let Some(request) = self.perhaps_mutated(request) else { return Ok(()) };
         self.last = shown(&request);
-        let answers = p4runtime::read(&self.schema, &self.device, &request);
-        require(
-            answers.len() == request.entities.len(),
-            "there is not one answer for each question",
-            String::new,
-        )?;
-        for answer in &answers {
-            self.count(answer);
-            match answer {
-                Ok(entities) => before.require_part(&self.schema, entities)?,
-                Err(fault) => {
-                    let is_known = matches!(
-                        fault.code(),
-                        Code::InvalidArgument | Code::NotFound | Code::OutOfRange | Code::Unimplemented
-                    );
-                    require(is_known, "a question is refused with another code", || {
-                        format!("{}: {fault}", fault.code().name())
-                    })?;
-                }
-            }
+        let (found, refused) = self.switch.read(&request)?;
+        before.require_part(&self.schema, &found)?;
+        for Refused { code, message } in refused {
+            self.count(code);
+            let is_known = matches!(
+                code,
+                Code::InvalidArgument | Code::NotFound | Code::OutOfRange | Code::Unimplemented
+            );
+            require(is_known, "a question is refused with another code", || {
+                format!("{}: {message}", code.name())
+            })?;
         }
-        let found = answers.into_iter().filter_map(Result::ok).flatten();
-        let n_bytes = p4runtime::read_responses(found).map(|response| response.encoded_len()).max();
-        require(
-            n_bytes.unwrap_or(0) <= p4runtime::RESPONSE_BYTES_MAX,
-            "a response is longer than clients take",
-            || format!("{n_bytes:?} bytes"),
-        )?;
         before.require_equal(&self.state()?, "a question changes something")
     }
 
@@ -267,63 +249,34 @@ impl Session {
         let message = generator.stream_message(DEVICE);
         let Some(message) = self.perhaps_mutated(message) else { return Ok(()) };
         self.last = shown(&message);
-        match p4runtime::decode_stream_request(message) {
-            Ok(StreamRequest::Arbitration(request)) => {
-                let mut sessions = Sessions::new(DEVICE);
-                if let Ok(request) = request {
-                    let effects = sessions.arbitrate(StreamId(1), request.clone());
-                    let again = sessions.arbitrate(StreamId(2), request);
-                    let _ = (effects, again, sessions.close(StreamId(1)));
-                }
-            }
-            Ok(StreamRequest::PacketOut(packet)) => {
-                let io = PacketIo::new(&self.schema);
-                let io =
-                    io.map_err(|fault| Finding::new("packets cannot be exchanged", fault.to_string()))?;
-                if let Ok(bytes) = io.packet_out(&packet) {
-                    require(bytes.ends_with(&packet.payload), "a packet is not what was sent", String::new)?;
-                    self.device.switch.inject(CPU_PORT, &bytes, &mut trace::Silent);
-                    let _ = self.device.switch.take_digests();
-                }
-            }
-            Ok(StreamRequest::DigestAck(_)) => {}
-            Err(error) => {
-                let _ = p4runtime::encode_stream_error(error).encode_to_vec();
-            }
-        }
-        Ok(())
+        self.switch.stream(message)
     }
 
     /// Writes everything that is read, which changes nothing.
     fn rewrite(&mut self) -> Result<(), Finding> {
         let before = self.state()?;
         let updates = before.as_updates(&self.schema, state::Rewrite::Modify);
-        let request = pb::WriteRequest { updates, ..pb::WriteRequest::default() };
-        self.last = shown(&request);
-        let results = p4runtime::write(&self.schema, &mut self.device, &request);
-        all_written(results, "what is read cannot be written")?;
+        self.write_all(updates, "what is read cannot be written")?;
         before.require_equal(&self.state()?, "writing what is read changes something")
     }
 
     /// Makes an equal switch of an empty one.
     fn copied(&mut self, subject: &Subject) -> Result<(), Finding> {
-        debug_assert!(Arc::ptr_eq(&self.program, &subject.program));
         let state = self.state()?;
-        let mut copy = subject.device()?;
+        self.switch.reset(subject)?;
         let updates = state.as_updates(&self.schema, state::Rewrite::Insert);
+        self.write_all(updates, "a copy cannot be written").map_err(|finding| self.with_request(finding))?;
+        state.require_equal(&self.state()?, "a copy is not equal")
+    }
+
+    fn write_all(&mut self, updates: Vec<pb::Update>, key: &str) -> Result<(), Finding> {
         let request = pb::WriteRequest { updates, ..pb::WriteRequest::default() };
         self.last = shown(&request);
-        let results = p4runtime::write(&self.schema, &mut copy, &request);
-        all_written(results, "a copy cannot be written").map_err(|finding| self.with_request(finding))?;
-        state.require_equal(&State::read(&self.schema, &copy)?, "a copy is not equal")
-    }
-}
-
-fn all_written(results: Result<control::Results, Fault>, key: &str) -> Result<(), Finding> {
-    let results = results.map_err(|fault| Finding::new(key, fault.to_string()))?;
-    match results.into_iter().find_map(Result::err) {
-        Some(fault) => Err(Finding::new(key, fault.to_string())),
-        None => Ok(()),
+        let refused = match self.switch.write(request)? {
+            Ok(results) => results.into_iter().find_map(Result::err),
+            Err(refused) => Some(refused),
+        };
+        refused.map_or(Ok(()), |refused| Err(Finding::new(key, format!("{refused:?}"))))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Everything that a controller can read of a switch.
 
+use super::switch::Switch;
 use super::{require, shown};
 use crate::Finding;
-use control::{Entity, EntityKey, EntryQuery, Extras, Query, Schema, TableEntry, Target, Update, UpdateKind};
+use control::{Entity, EntityKey, Schema, TableEntry, Update, UpdateKind};
 use p4info::proto::p4::v1 as pb;
 use prost::Message;
 use std::collections::HashMap;
@@ -30,22 +31,17 @@ pub enum Rewrite {
 }
 
 impl State {
-    pub fn read(schema: &Schema, target: &dyn Target) -> Result<State, Finding> {
-        let mut found = Vec::new();
-        for query in queries(schema) {
-            let valid = control::validate_query(schema, &query).and_then(|()| target.read(&query));
-            found.extend(
-                valid.map_err(|fault| {
-                    Finding::new("the state cannot be read", format!("{query:?}: {fault}"))
-                })?,
-            );
-        }
+    pub fn read(schema: &Schema, switch: &mut dyn Switch) -> Result<State, Finding> {
+        let request = pb::ReadRequest { entities: questions(schema), ..pb::ReadRequest::default() };
+        let (found, refused) = switch.read(&request)?;
+        require(refused.is_empty(), "the state cannot be read", || format!("{refused:?}"))?;
         let mut state = State { entities: HashMap::new(), order: Vec::new(), bytes: Vec::new() };
-        for mut entity in found {
-            if let Entity::TableEntry(entry) = &mut entity {
-                schema.direct_uses.strip(entry);
-            }
-            state.bytes.push(p4runtime::encode_entity(schema, &entity).encode_to_vec());
+        for message in found {
+            let entity = decoded(schema, &message)?;
+            let bytes = message.encode_to_vec();
+            let again = p4runtime::encode_entity(schema, &entity).encode_to_vec();
+            require(again == bytes, "an answer is not in its canonical form", || shown(&message))?;
+            state.bytes.push(bytes);
             let key = EntityKey::new(schema, &entity).ok_or_else(|| {
                 Finding::new("an entity of an unknown table is read", format!("{entity:?}"))
             })?;
@@ -80,11 +76,9 @@ impl State {
     /// Fails if an answer has entities that are not in the state.
     pub fn require_part(&self, schema: &Schema, answer: &[pb::Entity]) -> Result<(), Finding> {
         for entity in answer {
-            let update = pb::Update { r#type: pb::update::Type::Insert.into(), entity: Some(entity.clone()) };
-            let decoded = p4runtime::decode_update(schema, &update)
-                .map_err(|fault| Finding::new("an answer makes no sense", fault.to_string()))?;
+            let decoded = decoded(schema, entity)?;
             // Direct resources are those of an entry.
-            let key = EntityKey::new(schema, &decoded.entity).map(|key| match key {
+            let key = EntityKey::new(schema, &decoded).map(|key| match key {
                 EntityKey::DirectCounter(entry) | EntityKey::DirectMeter(entry) => *entry,
                 other => other,
             });
@@ -164,32 +158,42 @@ fn of(how: Rewrite) -> UpdateKind {
     }
 }
 
+fn decoded(schema: &Schema, message: &pb::Entity) -> Result<Entity, Finding> {
+    let update = pb::Update { r#type: pb::update::Type::Insert.into(), entity: Some(message.clone()) };
+    let decoded = p4runtime::decode_update(schema, &update);
+    Ok(decoded.map_err(|fault| Finding::new("an answer makes no sense", fault.to_string()))?.entity)
+}
+
 /// Questions for everything.
-fn queries(schema: &Schema) -> Vec<Query> {
+fn questions(schema: &Schema) -> Vec<pb::Entity> {
+    use pb::entity::Entity as Asked;
+    use pb::packet_replication_engine_entry::Type;
+    let replication =
+        |of| Asked::PacketReplicationEngineEntry(pb::PacketReplicationEngineEntry { r#type: Some(of) });
     let mut all = vec![
-        Query::Members { profile: None, member: None },
-        Query::Groups { profile: None, group: None },
-        Query::Meters { meter: None, index: None, with_counter_data: false },
-        Query::Counters { counter: None, index: None },
-        Query::Registers { register: None, index: None },
-        Query::MulticastGroups(None),
-        Query::CloneSessions(None),
-        Query::ValueSets(None),
-        Query::Digests(None),
+        Asked::ActionProfileMember(pb::ActionProfileMember::default()),
+        Asked::ActionProfileGroup(pb::ActionProfileGroup::default()),
+        Asked::MeterEntry(pb::MeterEntry::default()),
+        Asked::CounterEntry(pb::CounterEntry::default()),
+        Asked::RegisterEntry(pb::RegisterEntry::default()),
+        replication(Type::MulticastGroupEntry(pb::MulticastGroupEntry::default())),
+        replication(Type::CloneSessionEntry(pb::CloneSessionEntry::default())),
+        Asked::ValueSetEntry(pb::ValueSetEntry::default()),
+        Asked::DigestEntry(pb::DigestEntry::default()),
     ];
     for table in &schema.tables {
-        let extras = Extras {
-            counter_data: table.direct_counter.is_some(),
-            meter_config: table.direct_meter.is_some(),
-            ..Extras::default()
+        let entry = pb::TableEntry {
+            table_id: table.id.0,
+            counter_data: table.direct_counter.map(|_| pb::CounterData::default()),
+            meter_config: table.direct_meter.map(|_| pb::MeterConfig::default()),
+            ..pb::TableEntry::default()
         };
-        let entries = EntryQuery { table: Some(table.id), extras, ..EntryQuery::default() };
-        let default = EntryQuery { is_default_action: true, ..entries.clone() };
+        let default = pb::TableEntry { is_default_action: true, ..entry.clone() };
         // A table without a key has nothing but its default entry.
-        all.extend((!table.keys.is_empty()).then_some(Query::TableEntries(entries)));
-        all.push(Query::TableEntries(default));
+        all.extend((!table.keys.is_empty()).then_some(Asked::TableEntry(entry)));
+        all.push(Asked::TableEntry(default));
     }
-    all
+    all.into_iter().map(|asked| pb::Entity { entity: Some(asked) }).collect()
 }
 
 /// The entry as it is compared: matches in the order of the table's key, parameters in that of the action.
