@@ -16,6 +16,7 @@ mod leaves;
 mod lists;
 mod messages;
 mod outbox;
+mod own_p4info;
 mod pipeline;
 mod server;
 mod service;
@@ -30,4 +31,5 @@ pub mod p4_v1 {
 
 pub use client::{Client, ClientTls, ConnectError, Failure, Next, PORT, ServerAddress, Stream};
 pub use device::{Before, ConfigFault, Copy, Device, Messages, Packet, Work};
+pub use own_p4info::check_p4info;
 pub use server::{Address, Limits, Listener, Server, ServerOptions, StartError, Tls};

@@ -103,3 +103,24 @@ fn what_is_fine_is_not_reported() {
         assert_eq!(problems(path, text), [""; 0], "{path}");
     }
 }
+
+#[test]
+fn lines_of_p4runtime_without_a_test_are_found() {
+    let page =
+        ("docs/reference/p4runtime.md", "| line | what |\n|---|---|\n| A1 | x |\n| A2 | y |\n| B1 | z |\n");
+    let with = |source: &str| problems_of(&[page, ("crates/grpc/tests/p4runtime/a.rs", source)]);
+    let all = "#[test]\nfn a01_x() {}\n#[test]\nfn a02_b1_y() {}\n#[test]\nfn other() {}\n";
+    assert_eq!(with(all), [""; 0]);
+    let missing = "no test that runs in crates/grpc/tests/p4runtime/ begins with `a02_`";
+    assert_eq!(with("#[test]\nfn a01_b01_x() {}\nfn a02_helper() {}\n"), [format!("4: {missing}")]);
+    let ignored = all.replace("fn a02", "#[ignore = \"waits\"]\nfn a02").replace("_b1", "");
+    let no_b = missing.replace("a02_", "b01_");
+    assert_eq!(with(&ignored), [format!("4: {missing}"), format!("5: {no_b}")]);
+    let unknown = format!("{all}#[test]\nfn a03_z() {{}}\n");
+    assert_eq!(with(&unknown), ["8: `a03_z` is about A3, which docs/reference/p4runtime.md does not have"]);
+    let without_page = problems_of(&[("crates/grpc/tests/p4runtime/a.rs", all)]);
+    assert_eq!(
+        without_page,
+        ["0: there is no list of the lines that are tested: docs/reference/p4runtime.md"]
+    );
+}

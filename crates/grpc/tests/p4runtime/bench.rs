@@ -17,7 +17,8 @@ use p4info::P4Info;
 use p4info::proto::google::rpc;
 use prost::Message;
 use std::collections::HashSet;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 use target::traffic::{Config, Destination};
 use tokio::runtime::Runtime;
@@ -39,6 +40,15 @@ pub const CPU_PORT: u32 = 510;
 pub struct Program {
     switch: InterpretedDevice,
     schema: Arc<Schema>,
+    /// Default entries of the program.
+    defaults: Vec<control::Entity>,
+}
+
+/// The default entries of all tables.
+fn default_entries(schema: &Schema, switch: &InterpretedDevice) -> Vec<control::Entity> {
+    let query = |table| EntryQuery { table: Some(table), is_default_action: true, ..EntryQuery::default() };
+    let found = schema.tables.iter().map(|table| switch.read(&Query::TableEntries(query(table.id))).unwrap());
+    found.flatten().collect()
 }
 
 /// A switch whose packets tests send by hand.
@@ -46,6 +56,10 @@ pub struct Program {
 pub struct TestDevice {
     state: Arc<Mutex<State>>,
     changed: Arc<Condvar>,
+    /// Work on entities waits for it.
+    gate: Arc<Mutex<()>>,
+    n_works: Arc<AtomicU64>,
+    has_no_cpu_port: Arc<AtomicBool>,
 }
 
 #[derive(Default)]
@@ -75,6 +89,23 @@ impl TestDevice {
         self.changed.notify_all();
     }
 
+    /// Work on entities waits until the guard is dropped.
+    pub fn hold(&self) -> MutexGuard<'_, ()> {
+        self.n_works.store(0, Ordering::Release);
+        self.gate.lock().unwrap()
+    }
+
+    /// Waits until a request works on entities.
+    pub fn wait_for_work(&self) {
+        while self.n_works.load(Ordering::Acquire) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    pub fn remove_cpu_port(&self) {
+        self.has_no_cpu_port.store(true, Ordering::Release);
+    }
+
     /// All entries of tables are told to have had no packet for too long.
     pub fn expire_all(&self) {
         let mut state = self.state.lock().unwrap();
@@ -87,6 +118,16 @@ impl TestDevice {
     /// How often the server has asked for messages.
     pub fn n_takes(&self) -> u64 {
         self.state.lock().unwrap().n_takes
+    }
+
+    /// The entries of one table are told to have had no packet for too long.
+    pub fn expire_table(&self, id: u32) {
+        let mut state = self.state.lock().unwrap();
+        let query =
+            Query::TableEntries(EntryQuery { table: Some(control::TableId(id)), ..EntryQuery::default() });
+        let found = state.running.as_ref().map(|program| program.switch.read(&query).unwrap());
+        state.idle.extend(found.unwrap_or_default());
+        self.changed.notify_all();
     }
 
     /// Packets that the server has not taken.
@@ -109,14 +150,17 @@ impl Device for TestDevice {
         let mut checked = driver::check(&source, &driver::BuiltInLoader, &driver::Options::default());
         let runnable = driver::runnable(&mut checked, None)
             .ok_or_else(|| ConfigFault::invalid(format!("errors: {:?}", checked.diagnostics)))?;
-        let p4info = config.p4info.as_ref().unwrap_or(&runnable.control_plane.p4info);
+        let own = &runnable.control_plane.p4info;
+        let p4info = config.p4info.as_ref().unwrap_or(own);
+        grpc::check_p4info(own, p4info)?;
         let schema = Schema::new(p4info).map_err(|error| ConfigFault::invalid(error.to_string()))?;
         let schema = schema.with_program(&runnable.program);
         let schema = Arc::new(schema.with_headers(&runnable.control_plane.controller_headers));
         let config = Config { cpu_port: Some(CPU_PORT), ..Config::default() };
         let switch = interp::interpreter(runnable.program, Arc::clone(&schema), config)
             .map_err(|error| ConfigFault::invalid(error.to_string()))?;
-        Ok(Program { switch, schema })
+        let defaults = default_entries(&schema, &switch);
+        Ok(Program { switch, schema, defaults })
     }
 
     fn with_prepared(&self, program: &mut Program, work: Work<'_>) {
@@ -128,7 +172,13 @@ impl Device for TestDevice {
         let mut state = self.state.lock().unwrap();
         let Some(before) = &mut state.running else { return false };
         let (from, schema) = (Arc::clone(&before.schema), Arc::clone(&program.schema));
-        let other_defaults = HashSet::new();
+        let now = default_entries(&from, &before.switch);
+        let changed = now.iter().zip(&before.defaults).filter(|(now, then)| now != then);
+        let table = |entity: &control::Entity| match entity {
+            control::Entity::TableEntry(entry) => Some(entry.table),
+            _ => None,
+        };
+        let other_defaults: HashSet<control::TableId> = changed.filter_map(|(now, _)| table(now)).collect();
         let from = Before { schema: &from, target: &mut before.switch, other_defaults: &other_defaults };
         copy(from, &schema, &mut program.switch);
         true
@@ -140,6 +190,8 @@ impl Device for TestDevice {
     }
 
     fn with_running(&self, work: Work<'_>) -> bool {
+        self.n_works.fetch_add(1, Ordering::AcqRel);
+        let _gate = self.gate.lock().unwrap();
         let mut state = self.state.lock().unwrap();
         let Some(program) = &mut state.running else { return false };
         let schema = Arc::clone(&program.schema);
@@ -180,21 +232,22 @@ impl Device for TestDevice {
     }
 
     fn has_cpu_port(&self) -> bool {
-        true
+        !self.has_no_cpu_port.load(Ordering::Acquire)
     }
 }
 
 /// A server with its device, and a client of it.
 pub struct Bench {
-    runtime: Runtime,
+    runtime: Arc<Runtime>,
     pub device: TestDevice,
     server: Server,
+    channel: Channel,
     client: P4RuntimeClient<Channel>,
 }
 
 /// The stream of a controller.
-pub struct Controller<'b> {
-    bench: &'b Bench,
+pub struct Controller {
+    runtime: Arc<Runtime>,
     requests: Option<mpsc::Sender<pb::StreamMessageRequest>>,
     responses: Streaming<pb::StreamMessageResponse>,
 }
@@ -224,8 +277,8 @@ impl Bench {
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let address = format!("http://{}", server.address());
         let channel = runtime.block_on(Channel::from_shared(address).unwrap().connect()).unwrap();
-        let client = P4RuntimeClient::new(channel).max_decoding_message_size(usize::MAX);
-        Bench { runtime, device, server, client }
+        let client = P4RuntimeClient::new(channel.clone()).max_decoding_message_size(usize::MAX);
+        Bench { runtime: Arc::new(runtime), device, server, channel, client }
     }
 
     /// With the program of the tests, and its primary.
@@ -333,34 +386,50 @@ impl Bench {
         answer.map(|answer| answer.into_inner())
     }
 
-    pub fn controller(&self) -> Controller<'_> {
+    /// Calls a method that the server may not have.
+    pub fn call_unknown(&self, path: &'static str) -> Result<(), Status> {
+        let mut channel = tonic::client::Grpc::new(self.channel.clone());
+        self.runtime.block_on(async {
+            channel.ready().await.unwrap();
+            let codec =
+                tonic_prost::ProstCodec::<pb::CapabilitiesRequest, pb::CapabilitiesResponse>::default();
+            let request = tonic::Request::new(pb::CapabilitiesRequest::default());
+            channel.unary(request, path.parse().unwrap(), codec).await.map(|_| ())
+        })
+    }
+
+    pub fn controller(&self) -> Controller {
         self.controller_of(self.client.clone())
     }
 
     /// A controller with a connection of its own.
-    pub fn remote_controller(&self) -> Controller<'_> {
+    pub fn remote_controller(&self) -> Controller {
         let address = format!("http://{}", self.server.address());
         let channel = self.runtime.block_on(Channel::from_shared(address).unwrap().connect()).unwrap();
         self.controller_of(P4RuntimeClient::new(channel))
     }
 
-    fn controller_of(&self, mut client: P4RuntimeClient<Channel>) -> Controller<'_> {
+    fn controller_of(&self, mut client: P4RuntimeClient<Channel>) -> Controller {
         let (requests, receiver) = mpsc::channel(64);
         let responses = self.runtime.block_on(client.stream_channel(ReceiverStream::new(receiver)));
-        Controller { bench: self, requests: Some(requests), responses: responses.unwrap().into_inner() }
+        Controller {
+            runtime: Arc::clone(&self.runtime),
+            requests: Some(requests),
+            responses: responses.unwrap().into_inner(),
+        }
     }
 }
 
-impl Controller<'_> {
+impl Controller {
     pub fn send(&self, update: Option<pb::stream_message_request::Update>) {
         let requests = self.requests.as_ref().unwrap();
         // The server may have ended the stream.
-        let _ = self.bench.runtime.block_on(requests.send(pb::StreamMessageRequest { update }));
+        let _ = self.runtime.block_on(requests.send(pb::StreamMessageRequest { update }));
     }
 
     /// The next message, or the end of the stream.
     pub fn next(&mut self) -> Result<Option<Update>, Status> {
-        self.bench.runtime.block_on(async {
+        self.runtime.block_on(async {
             let message = tokio::time::timeout(Duration::from_secs(20), self.responses.message()).await;
             Ok(message.expect("the server says nothing")?.and_then(|message| message.update))
         })
@@ -368,7 +437,7 @@ impl Controller<'_> {
 
     /// True if no message comes for a while.
     pub fn hears_nothing(&mut self) -> bool {
-        self.bench.runtime.block_on(async {
+        self.runtime.block_on(async {
             tokio::time::timeout(Duration::from_millis(150), self.responses.message()).await.is_err()
         })
     }

@@ -174,7 +174,7 @@ impl Desk {
             }
         }
         assert!(wrong.is_empty(), "{wrong}");
-        assert_eq!(self.dump(), before);
+        self.still_has(&before);
     }
 
     pub fn read(&self, question: &str) -> Vec<pb::Entity> {
@@ -201,6 +201,15 @@ impl Desk {
             };
             assert!(found == code && text.contains(words), "{question}\n  {found:?}: {text}");
         }
+    }
+
+    /// Everything is as before.
+    pub fn still_has(&self, before: &[pb::Entity]) {
+        let now = self.dump();
+        let gone: Vec<&pb::Entity> = before.iter().filter(|entity| !now.contains(entity)).collect();
+        let new: Vec<&pb::Entity> = now.iter().filter(|entity| !before.contains(entity)).collect();
+        assert!(gone.is_empty() && new.is_empty(), "gone: {gone:#?}\nnew: {new:#?}");
+        assert_eq!(now.len(), before.len());
     }
 
     /// Everything that controllers have written, and what packets have counted.

@@ -78,3 +78,209 @@ fn e01_questions_about_what_is_not_there() {
         ],
     );
 }
+
+/// E, table entries: which ones.
+#[test]
+fn e05_table_entries_are_filtered_by_everything_that_is_set() {
+    let desk = Desk::new();
+    let entry = |key: u32, rest: &str| {
+        format!("table_entry {{ table_id: $pairs exact(1,\\x01) exact(2,\\x0{key}) {rest} }}")
+    };
+    let all = [
+        entry(1, "do(forward,\\x01)"),
+        entry(2, "do(forward,\\x02) metadata: 'm'"),
+        entry(3, "do(drop) metadata: 'm' controller_metadata: 5"),
+    ];
+    let inserts = all.each_ref().map(|entry| format!("insert {entry}"));
+    desk.write(&inserts.each_ref().map(String::as_str));
+    let reads = |filter: &str, expected: &[&String]| {
+        let expected: Vec<&str> = expected.iter().map(|text| text.as_str()).collect();
+        desk.reads(&format!("table_entry {{ table_id: $pairs {filter} }}"), &expected);
+    };
+    reads("", &[&all[0], &all[1], &all[2]]);
+    reads(r"exact(1,\x01) exact(2,\x02)", &[&all[1]]);
+    reads(r"exact(1,\x01) exact(2,\x09)", &[]);
+    reads("metadata: 'm'", &[&all[1], &all[2]]);
+    reads("controller_metadata: 5", &[&all[2]]);
+    reads("action { action { action_id: $forward } }", &[&all[0], &all[1]]);
+    reads("action { action { action_id: $forward } } metadata: 'm'", &[&all[1]]);
+    // All tables: initial entries too, and no default entries.
+    let found = desk.read("table_entry {}");
+    assert_eq!(found.len(), 3 + 3 + 2);
+    let is_default = |entity: &pb::Entity| matches!(&entity.entity, Some(Entity::TableEntry(entry)) if entry.is_default_action);
+    assert!(!found.iter().any(is_default));
+    desk.refuses_to_read(
+        Code::InvalidArgument,
+        &[
+            (r"table_entry { exact(1,\x01) }", ""),
+            ("table_entry { priority: 1 }", ""),
+            ("table_entry { metadata: 'm' }", ""),
+            ("table_entry { table_id: $pairs exact(1,1) }", "is missing"),
+        ],
+    );
+    desk.refuses_to_read(
+        Code::Unimplemented,
+        &[
+            ("table_entry { table_id: $balanced action { action_profile_member_id: 1 } }", ""),
+            ("table_entry { table_id: $balanced action { action_profile_group_id: 1 } }", ""),
+            ("table_entry { table_id: $balanced action { action_profile_action_set {} } }", ""),
+        ],
+    );
+    // A priority without a match means all entries that have it, whatever they match.
+    for (priority, matches) in [(1, ""), (2, r"ternary(3,\x01,\x01)"), (2, "")] {
+        desk.write(&[&format!("insert table_entry {{ table_id: $kinds_of_match exact(1,\\x01) {matches} priority: {priority} do(drop) }}")]);
+    }
+    assert_eq!(desk.read("table_entry { table_id: $kinds_of_match priority: 2 }").len(), 2);
+}
+
+#[test]
+#[ignore = "waits for questions about the default entries of all tables"]
+fn e05_default_entries_of_all_tables_are_read_together() {
+    let desk = Desk::new();
+    let found = desk.read("table_entry { is_default_action: true }");
+    let is_default = |entity: &pb::Entity| matches!(&entity.entity, Some(Entity::TableEntry(entry)) if entry.is_default_action);
+    assert!(found.len() > 5 && found.iter().all(is_default), "{found:?}");
+}
+
+/// E, table entries: the parts that only come if they are asked for.
+#[test]
+fn e06_parts_of_entries_come_when_they_are_asked_for() {
+    let desk = Desk::new();
+    let key = r"table_id: $pairs exact(1,\x01) exact(2,\x02)";
+    desk.write(&[
+        &format!("insert table_entry {{ {key} do(drop) counter_data {{ packet_count: 3 }} }}"),
+        r"insert table_entry { table_id: $limits_table exact(1,\x01) do(limited,\x01) }",
+    ]);
+    desk.reads("table_entry { table_id: $pairs }", &[&format!("table_entry {{ {key} do(drop) }}")]);
+    desk.reads(
+        "table_entry { table_id: $pairs counter_data {} }",
+        &[&format!("table_entry {{ {key} do(drop) counter_data {{ packet_count: 3 }} }}")],
+    );
+    // A meter that nobody has configured has no config, though it is asked for.
+    desk.reads(
+        "table_entry { table_id: $limits_table meter_config {} }",
+        &[r"table_entry { table_id: $limits_table exact(1,\x01) do(limited,\x01) }"],
+    );
+    desk.refuses_to_read(
+        Code::InvalidArgument,
+        &[
+            ("table_entry { table_id: $prefixes counter_data {} }", "no direct counter"),
+            ("table_entry { table_id: $pairs meter_config {} }", "no direct meter"),
+            ("table_entry { table_id: $pairs meter_counter_data {} }", "no direct meter"),
+            ("table_entry { table_id: $prefixes time_since_last_hit {} }", "no idle timeout"),
+        ],
+    );
+}
+
+/// E, the other rows of its table.
+#[test]
+fn e07_ids_of_zero_mean_all() {
+    let desk = Desk::new();
+    let member = |profile: &str, id: u32| {
+        format!(
+            "action_profile_member {{ action_profile_id: ${profile} member_id: {id} action {{ call(forward,\\x01) }} }}"
+        )
+    };
+    let members = [member("choices", 1), member("choices", 2), member("hops", 1)];
+    let inserts = members.each_ref().map(|member| format!("insert {member}"));
+    desk.write(&inserts.each_ref().map(String::as_str));
+    desk.write(&["insert action_profile_group { action_profile_id: $choices group_id: 3 max_size: 2 }"]);
+    assert_eq!(desk.read("action_profile_member {}").len(), 3);
+    desk.reads("action_profile_member { action_profile_id: $choices }", &[&members[0], &members[1]]);
+    desk.reads("action_profile_member { action_profile_id: $choices member_id: 2 }", &[&members[1]]);
+    desk.reads("action_profile_member { action_profile_id: $choices member_id: 9 }", &[]);
+    assert_eq!(desk.read("action_profile_group {}").len(), 1);
+    assert_eq!(desk.read("action_profile_group { action_profile_id: $choices group_id: 3 }").len(), 1);
+    desk.reads("action_profile_group { action_profile_id: $choices group_id: 4 }", &[]);
+    desk.refuses_to_read(
+        Code::InvalidArgument,
+        &[("action_profile_group { action_profile_id: $hops }", "no groups")],
+    );
+    desk.refuses_to_read(Code::NotFound, &[("action_profile_member { action_profile_id: 0x110000ff }", "")]);
+}
+
+#[test]
+fn e08_cells_are_read_one_or_all() {
+    let desk = Desk::new();
+    for (question, n) in [
+        ("counter_entry {}", 8),
+        ("counter_entry { counter_id: $cells }", 8),
+        ("counter_entry { counter_id: $cells index { index: 3 } }", 1),
+        ("meter_entry {}", 8),
+        ("meter_entry { meter_id: $rates index {} }", 1),
+        ("register_entry {}", 8),
+        ("register_entry { register_id: $memory index { index: 7 } }", 1),
+    ] {
+        assert_eq!(desk.read(question).len(), n, "{question}");
+    }
+    for entity in [
+        "counter_entry { counter_id: $cells",
+        "meter_entry { meter_id: $rates",
+        "register_entry { register_id: $memory",
+    ] {
+        let (negative, large) =
+            (format!("{entity} index {{ index: -1 }} }}"), format!("{entity} index {{ index: 8 }} }}"));
+        desk.refuses_to_read(Code::InvalidArgument, &[(&negative, "is negative")]);
+        desk.refuses_to_read(Code::OutOfRange, &[(&large, "beyond the last cell")]);
+    }
+}
+
+#[test]
+fn e09_direct_cells_are_read_by_entry_table_or_all() {
+    let desk = Desk::new();
+    let entry =
+        |key: u32| format!("table_entry {{ table_id: $pairs exact(1,\\x01) exact(2,\\x0{key}) do(drop) }}");
+    desk.write(&[&format!("insert {}", entry(1)), &format!("insert {}", entry(2))]);
+    let cell = |key: u32| {
+        format!(
+            "direct_counter_entry {{ table_entry {{ table_id: $pairs exact(1,\\x01) exact(2,\\x0{key}) }} }}"
+        )
+    };
+    assert_eq!(desk.read(&cell(1)).len(), 1);
+    assert_eq!(desk.read("direct_counter_entry { table_entry { table_id: $pairs } }").len(), 2);
+    // Those of the const entries of `fixed` are among all.
+    assert_eq!(desk.read("direct_counter_entry { table_entry {} }").len(), 2 + 3);
+    assert_eq!(desk.read("direct_counter_entry {}").len(), 2 + 3);
+    desk.refuses_to_read(Code::NotFound, &[(&cell(9), "does not exist")]);
+    desk.refuses_to_read(
+        Code::InvalidArgument,
+        &[
+            ("direct_counter_entry { table_entry { table_id: $prefixes } }", "no direct counter"),
+            ("direct_meter_entry { table_entry { table_id: $pairs } }", "no direct meter"),
+        ],
+    );
+}
+
+#[test]
+fn e10_what_is_missing_is_an_empty_answer() {
+    let desk = Desk::new();
+    let (group, session) = (
+        "packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 4 } }",
+        "packet_replication_engine_entry { clone_session_entry { session_id: 4 } }",
+    );
+    for question in [group, session, "digest_entry { digest_id: $Seen }", "digest_entry {}"] {
+        desk.reads(question, &[]);
+    }
+    // A value set is always there. Fields that are no filters are ignored.
+    desk.reads(
+        "value_set_entry { value_set_id: $kinds members { exact(1,\\x01) } }",
+        &["value_set_entry { value_set_id: $kinds }"],
+    );
+    assert_eq!(desk.read("value_set_entry {}").len(), 2);
+    desk.write(&[
+        &format!("insert {group}"),
+        &format!("insert {session}"),
+        "insert digest_entry { digest_id: $Seen config {} }",
+    ]);
+    for (question, n) in [
+        (
+            "packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 4 metadata: 'x' } }",
+            1,
+        ),
+        ("packet_replication_engine_entry { multicast_group_entry {} }", 1),
+        ("packet_replication_engine_entry { clone_session_entry { packet_length_bytes: 9 } }", 1),
+        ("digest_entry { config { max_list_size: 9 } }", 1),
+    ] {
+        assert_eq!(desk.read(question).len(), n, "{question}");
+    }
+}

@@ -1,8 +1,7 @@
 //! I. Counters, meters, registers.
 
-use crate::desk::{Desk, LINES};
+use crate::desk::Desk;
 use control::Code;
-use p4info::proto::p4::config::v1::meter_spec::Type;
 
 #[test]
 fn i01_cells_are_modified_one_or_all() {
@@ -77,41 +76,20 @@ fn i01_cells_are_modified_one_or_all() {
 }
 
 #[test]
-#[ignore = "waits for the excess burst"]
-fn i02_meters_take_the_rates_of_their_kind() {
+fn i02_meters_take_rates_and_bursts() {
+    let desk = Desk::new();
     let cell = |rest: &str| format!("meter_entry {{ meter_id: $rates index {{ index: 2 }} {rest} }}");
     let question = cell("");
-    let two_rates = "config { cir: 1 cburst: 2 pir: 3 pburst: 4 }";
-    for (kind, good, bad) in [
-        (
-            Type::TwoRateThreeColor,
-            two_rates,
-            vec!["config { cir: 1 pir: 1 eburst: 1 }", "config { cir: -1 }"],
-        ),
-        (
-            Type::SingleRateThreeColor,
-            "config { cir: 5 cburst: 6 pir: 5 pburst: 6 eburst: 7 }",
-            vec!["config { cir: 1 pir: 2 }", "config { cburst: 1 pburst: 2 }", "config { eburst: -1 }"],
-        ),
-        (
-            Type::SingleRateTwoColor,
-            "config { cir: 5 cburst: 6 pir: 5 pburst: 6 }",
-            vec!["config { cir: 1 pir: 2 }", "config { cir: 1 pir: 1 eburst: 1 }", "config { pburst: -1 }"],
-        ),
-    ] {
-        let desk = Desk::with(LINES, |p4info| {
-            p4info.meters[0].spec.as_mut().unwrap().r#type = kind.into();
-        });
-        let bad: Vec<String> = bad.iter().map(|config| format!("modify {}", cell(config))).collect();
-        let bad: Vec<(&str, &str)> = bad.iter().map(|text| (text.as_str(), "")).collect();
-        desk.refuses(Code::InvalidArgument, &bad);
-        desk.reads(&question, &[&question]);
-        desk.write(&[&format!("modify {}", cell(good))]);
-        desk.reads(&question, &[&cell(good)]);
-        // Without rates everything is green.
-        desk.write(&[&format!("modify {question}")]);
-        desk.reads(&question, &[&question]);
-    }
+    let bad = ["config { cir: 1 pir: 1 eburst: 1 }", "config { cir: -1 }", "config { pburst: -1 }"];
+    let bad = bad.map(|config| format!("modify {}", cell(config)));
+    desk.refuses(Code::InvalidArgument, &bad.each_ref().map(|text| (text.as_str(), "")));
+    desk.reads(&question, &[&question]);
+    let config = "config { cir: 1 cburst: 2 pir: 3 pburst: 4 }";
+    desk.write(&[&format!("modify {}", cell(config))]);
+    desk.reads(&question, &[&cell(config)]);
+    // Without a config everything is green.
+    desk.write(&[&format!("modify {question}")]);
+    desk.reads(&question, &[&question]);
 }
 
 #[test]

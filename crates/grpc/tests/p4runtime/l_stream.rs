@@ -1,6 +1,7 @@
 //! L. Packets, stream errors, capabilities.
 
 use crate::bench::*;
+use crate::desk::{Desk, LINES};
 
 #[test]
 fn l01_packets_go_in_and_out_with_their_metadata() {
@@ -87,4 +88,67 @@ fn l04_capabilities_have_the_version() {
     let bench = Bench::new();
     assert_eq!(code(&bench.capabilities(99).unwrap_err()), Code::NotFound);
     assert_eq!(bench.capabilities(0).unwrap().p4runtime_api_version, "1.5.0");
+}
+
+#[test]
+fn l01_without_headers_packets_are_as_they_are() {
+    let program = LINES
+        .replace("@controller_header(\"packet_in\")\n", "")
+        .replace("@controller_header(\"packet_out\")\n", "");
+    let desk = Desk::with(&program, |_| {});
+    let mut primary = desk.controller();
+    primary.elect("", 1);
+    // Two bytes that are a header for the program alone: port 3.
+    let out = |payload: &[u8]| {
+        Some(Request::Packet(pb::PacketOut { payload: payload.to_vec(), metadata: Vec::new() }))
+    };
+    primary.send(out(&[1, 128, 9, 9, 9, 9, 9, 9, 9, 9]));
+    primary.arbitrate("", Some(1));
+    assert_eq!(primary.notice(), (Some(1), OK));
+    assert_eq!(desk.device.take_sent(), [(3, vec![9; 8])]);
+    let metadata = vec![pb::PacketMetadata { metadata_id: 1, value: vec![1] }];
+    primary.send(Some(Request::Packet(pb::PacketOut { payload: vec![9; 10], metadata })));
+    assert_eq!(primary.stream_error().canonical_code, Code::InvalidArgument.number());
+}
+
+#[test]
+fn l01_without_a_cpu_port_no_packet_goes_out() {
+    let (bench, _) = Bench::running();
+    let mut primary = bench.controller();
+    primary.elect("", 1);
+    bench.device.remove_cpu_port();
+    let metadata = vec![pb::PacketMetadata { metadata_id: 1, value: vec![3] }];
+    let packet = pb::PacketOut { payload: vec![0; 14], metadata };
+    primary.send(Some(Request::Packet(packet.clone())));
+    let error = primary.stream_error();
+    assert_eq!(error.canonical_code, Code::FailedPrecondition.number());
+    // The packet comes back with the error.
+    let Some(pb::stream_error::Details::PacketOut(found)) = error.details else {
+        panic!("{:?}", error.details)
+    };
+    assert_eq!(found.packet_out, Some(packet));
+}
+
+#[test]
+fn l03_faults_of_arbitration_end_the_stream() {
+    let bench = Bench::new();
+    let mut controller = bench.controller();
+    controller.send(Some(Request::DigestAck(pb::DigestListAck::default())));
+    let error = controller.stream_error();
+    assert_eq!(error.canonical_code, Code::FailedPrecondition.number());
+    assert!(matches!(error.details, Some(pb::stream_error::Details::DigestListAck(_))), "{error:?}");
+    controller.send(Some(Request::Other(prost_types::Any { type_url: "a/b".to_owned(), value: vec![1] })));
+    let error = controller.stream_error();
+    assert_eq!(error.canonical_code, Code::Unimplemented.number());
+    assert!(matches!(error.details, Some(pb::stream_error::Details::Other(_))), "{error:?}");
+    controller.arbitrate_for(DEVICE + 1, "", Some(1));
+    assert!(controller.next().is_err());
+}
+
+#[test]
+fn l04_unknown_services_are_unimplemented() {
+    let bench = Bench::new();
+    for path in ["/gnmi.gNMI/Subscribe", "/p4.v1.P4Runtime/Forget"] {
+        assert_eq!(code(&bench.call_unknown(path).unwrap_err()), Code::Unimplemented, "{path}");
+    }
 }

@@ -11,10 +11,12 @@ mod e_read;
 mod f_values;
 mod g_tables;
 mod h_profiles;
+mod history;
 mod i_cells;
 mod j_replication;
 mod k_digests;
 mod l_stream;
+mod models;
 mod streams;
 mod translation;
 

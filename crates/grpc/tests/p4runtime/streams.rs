@@ -142,7 +142,7 @@ fn a2_a4_the_device_comes_before_faults_of_roles() {
     let by_number = pb::Role { id: 4, ..pb::Role::default() };
     for role in [&unknown, &by_number] {
         let ended = |device_id, is_elected: bool| {
-            let mut controller: Controller<'_> = bench.controller();
+            let mut controller: Controller = bench.controller();
             if is_elected {
                 controller.elect("", 1);
             }

@@ -17,8 +17,6 @@ use std::sync::Arc;
 
 /// The name of programs of controllers, where there is no other.
 const NAME: &str = "<controller>";
-/// Differences that a message names.
-const N_NAMED: usize = 10;
 /// The magic of a tar archive, and where it is.
 const TAR: (usize, &[u8]) = (257, b"ustar");
 
@@ -108,7 +106,7 @@ impl Compiler {
                 let p4info = config.p4info.as_ref();
                 let schema = match p4info {
                     Some(p4info) => {
-                        check_same(&running.schema.p4info, p4info)?;
+                        grpc::check_p4info(&running.schema.p4info, p4info)?;
                         let schema = schema(p4info)?.with_program(&running.program);
                         let schema = schema.with_headers(&running.schema.header_fields);
                         Schema { values: running.schema.values.clone(), ..schema }
@@ -128,7 +126,7 @@ impl Compiler {
         };
         let own = &runnable.control_plane.p4info;
         let p4info = config.p4info.as_ref().unwrap_or(own);
-        check_same(own, p4info)?;
+        grpc::check_p4info(own, p4info)?;
         schema(p4info)?;
         let name = sources.files().next().map_or(NAME, |(_, file)| file.name.as_str());
         self.finish_with(&runnable, &sources, Path::new(name), p4info).map_err(|_| {
@@ -139,36 +137,6 @@ impl Compiler {
 
 fn schema(p4info: &P4Info) -> Result<Schema, ConfigFault> {
     Schema::new(p4info).map_err(|error| ConfigFault::invalid(format!("the P4Info makes no sense: {error}")))
-}
-
-/// Fails unless a P4Info is that of the program, or a part of it. Ids may differ, and so may what is for people only.
-fn check_same(own: &P4Info, given: &P4Info) -> Result<(), ConfigFault> {
-    let counts = |difference: &&p4info::Difference| {
-        let last = difference.path.rsplit('.').next().unwrap_or_default();
-        let is_for_people = ["doc", "pkg_info", "annotation", "structured_annotation", "_locations"]
-            .iter()
-            .any(|what| difference.path.contains(what));
-        // Objects that the controller leaves out cannot be addressed.
-        let is_left_out = difference.right == p4info::ABSENT && !difference.path.contains("].");
-        let is_id = matches!(last, "id" | "alias") || last.ends_with("_id") || last.contains("_ids");
-        !is_for_people && !is_left_out && !is_id
-    };
-    let differences = p4info::compare(own, given);
-    let all: Vec<&p4info::Difference> = differences.iter().filter(counts).collect();
-    if all.is_empty() {
-        return Ok(());
-    }
-    let named: Vec<String> = all
-        .iter()
-        .take(N_NAMED)
-        .map(|difference| {
-            format!(
-                "{}: the program has {}, the P4Info {}",
-                difference.path, difference.left, difference.right
-            )
-        })
-        .collect();
-    Err(ConfigFault::invalid(format!("the P4Info is not that of the program: {}", named.join("; "))))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod circles;
 mod crates;
+mod lines;
 mod rooms;
 mod text;
 mod words;
@@ -48,6 +49,7 @@ pub const RULES: &[Rule] = &[
     rooms::rooms,
     circles::circles,
     words::words,
+    lines::lines_have_tests,
     crates::libraries_say_what_they_are,
     crates::tests_are_run,
     crates::licences,
