@@ -1,5 +1,6 @@
 //! Executes requests.
 
+use crate::handles::Handles;
 use crate::protocol::{Compiler, Request, What};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::{commands, edit, show};
@@ -8,6 +9,7 @@ use dataplane::{PortSpec, Switch, SwitchError, TraceLimits};
 use diagnostics::render::Style;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use trace::Filter;
 
@@ -23,8 +25,10 @@ pub(crate) fn answer(
     switch: &Switch,
     compiler: &dyn Compiler,
     request: Request,
+    handles: &Mutex<Handles>,
     is_over: &dyn Fn() -> bool,
 ) -> Answered {
+    let handles = || handles.lock().unwrap_or_else(PoisonError::into_inner);
     match request {
         Request::WaitReady { timeout_ms } => wait_ready(switch, timeout_ms, is_over),
         Request::Show { what, name } => show(switch, what, name.as_deref()),
@@ -110,6 +114,42 @@ pub(crate) fn answer(
         Request::RemovePort { port } => done(switch.remove_port(port)),
         Request::SetPort { port, is_enabled } => done(switch.enable_port(port, is_enabled)),
         Request::SetRate { port, rate_pps } => done(switch.set_port_rate(port, rate_pps)),
+        Request::SetQueueDepth { n_packets_max } => done(switch.set_queue_depth(n_packets_max)),
+        Request::Handles { table } => {
+            let mut handles = handles();
+            let all = switch.with_target(|schema, target| handles.all(schema, target, &table))??;
+            Ok(json!({ "entries": all }))
+        }
+        Request::RemoveHandle { table, handle } => {
+            let mut handles = handles();
+            switch.with_target(|schema, target| handles.remove(schema, target, &table, handle))??;
+            Ok(json!({}))
+        }
+        Request::WriteWithHandles { text } => {
+            let mut handles = handles();
+            switch.with_target(|schema, target| {
+                let wanted = of_bmv2(&text, schema)?;
+                handles.prepare(target, &wanted.batch)?;
+                entries::apply(&wanted, schema, target).map_err(|messages| {
+                    Refusal::new(RefusalKind::Refused, messages.render(Style::default()))
+                })?;
+                Ok::<Json, Refusal>(json!({
+                    "updates": wanted.batch.updates.len(), "handles": handles.added(&wanted.batch),
+                }))
+            })?
+        }
+        Request::ModifyHandle { table, handle, action } => {
+            let mut handles = handles();
+            switch.with_target(|schema, target| {
+                let wanted = of_bmv2(&format!("table_set_default {table} {action}"), schema)?;
+                let action = wanted.batch.updates.into_iter().find_map(|update| match update.entity {
+                    Entity::TableEntry(entry) => entry.action,
+                    _ => None,
+                });
+                handles.modify(schema, target, &table, handle, action)
+            })??;
+            Ok(json!({}))
+        }
         Request::Shutdown => Ok(json!({})),
     }
 }
@@ -124,6 +164,12 @@ fn write(switch: &Switch, text: &str, name: &str) -> Result<u64, Refusal> {
         entries::apply(&entries, schema, target).map_err(|messages| said(RefusalKind::Refused, messages))?;
         Ok(entries.batch.updates.len() as u64)
     })?
+}
+
+/// Entries of commands of BMv2's command line.
+fn of_bmv2(text: &str, schema: &Schema) -> Result<entries::Entries, Refusal> {
+    entries::read(entries::Format::Bmv2, "command", text.as_bytes(), schema)
+        .map_err(|messages| Refusal::new(RefusalKind::Usage, messages.render(Style::default())))
 }
 
 fn done(result: Result<(), SwitchError>) -> Answered {

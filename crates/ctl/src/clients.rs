@@ -1,5 +1,6 @@
 //! The clients that are connected, and their limits.
 
+use crate::handles::Handles;
 use crate::protocol::N_CLIENTS_MAX;
 use std::collections::BTreeMap;
 use std::io;
@@ -41,6 +42,8 @@ pub(crate) struct Shared {
     pub(crate) shutdown: AtomicBool,
     /// Connections beyond the limit that may ask for the end of the switch.
     pub(crate) n_shutdown_clients: AtomicUsize,
+    /// Handles of entries, which all clients see alike.
+    pub(crate) handles: Mutex<Handles>,
     clients: Mutex<Clients>,
     /// A client is idle, or gone.
     changed: Condvar,

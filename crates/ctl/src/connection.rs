@@ -158,7 +158,7 @@ impl<'a> Connection<'a> {
         let switch = self.switch.upgrade().ok_or_else(gone)?;
         let wants_end = matches!(request, Request::Shutdown);
         let is_over = || self.shared.stop.load(Ordering::Acquire);
-        Ok((answer(&switch, &*self.compiler, request, &is_over)?, wants_end))
+        Ok((answer(&switch, &*self.compiler, request, &self.shared.handles, &is_over)?, wants_end))
     }
 }
 

@@ -23,6 +23,7 @@ mod clients;
 mod commands;
 mod connection;
 mod edit;
+mod handles;
 mod protocol;
 mod refusal;
 mod render;

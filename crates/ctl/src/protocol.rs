@@ -105,6 +105,30 @@ pub enum Request {
         #[serde(default)]
         rate_pps: Option<u64>,
     },
+    /// Packets that each queue of each port holds.
+    SetQueueDepth {
+        n_packets_max: usize,
+    },
+    /// The entries of a table with their handles, which are numbers that entries keep. Entries have some as soon as
+    /// somebody asks for them.
+    Handles {
+        table: String,
+    },
+    /// Commands of BMv2's command line that write entries; the answer has the handles of entries that are new.
+    WriteWithHandles {
+        text: String,
+    },
+    /// Removes the entry with a handle.
+    RemoveHandle {
+        table: String,
+        handle: u64,
+    },
+    /// Gives the entry with a handle another action, `ACTION ARGUMENT...`.
+    ModifyHandle {
+        table: String,
+        handle: u64,
+        action: String,
+    },
     Shutdown,
 }
 

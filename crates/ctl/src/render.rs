@@ -9,6 +9,7 @@ pub fn render(request: &Request, result: &Json) -> String {
     match request {
         Request::Show { what: What::Entries, .. } => entries(result),
         Request::Expired => entries(&result["expired"]),
+        Request::Handles { .. } => handles(result),
         Request::Show { what: What::Drops, .. } => counts(result),
         Request::Show { what: What::Totals, .. } => {
             let mut text = String::new();
@@ -208,6 +209,27 @@ fn replication(result: &Json) -> String {
 }
 
 /// One line for each entry, as `siding ctl add` takes them.
+/// Entries with their handles, in the form of BMv2's command line.
+fn handles(result: &Json) -> String {
+    let mut text = String::new();
+    for numbered in result["entries"].as_array().into_iter().flatten() {
+        let entry = &numbered["entry"];
+        text.push_str(&format!("**********\nDumping entry {}\nMatch key:\n", plain(&numbered["handle"])));
+        for key in entry["keys"].as_array().into_iter().flatten() {
+            text.push_str(&format!("* {}: {}\n", plain(&key["name"]), plain(&key["value"])));
+        }
+        let priority = plain(&entry["priority"]);
+        if !matches!(priority.as_str(), "" | "0") {
+            text.push_str(&format!("Priority: {priority}\n"));
+        }
+        text.push_str(&format!("Action entry: {}\n", action(&entry["action"])));
+    }
+    match text.is_empty() {
+        true => "there are no entries\n".to_owned(),
+        false => text,
+    }
+}
+
 fn entries(result: &Json) -> String {
     let mut rows = vec![["table", "priority", "key", "action", "packets"].map(str::to_owned)];
     for entry in result.as_array().into_iter().flatten() {

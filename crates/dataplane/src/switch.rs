@@ -373,6 +373,11 @@ impl Switch {
         self.shared.look_at_ports(&mut plane)
     }
 
+    /// Packets that each queue of each port holds.
+    pub fn set_queue_depth(&self, n_packets_max: usize) -> Result<(), SwitchError> {
+        self.shared.on_all(move |worker| worker.set_queue_depth(n_packets_max)).map(|_| ())
+    }
+
     /// Packets per second that a port takes; `None` is no limit.
     pub fn set_port_rate(&self, number: u32, rate_pps: Option<u64>) -> Result<(), SwitchError> {
         let plane = lock(&self.shared.plane);

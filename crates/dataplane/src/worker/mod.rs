@@ -91,6 +91,8 @@ pub(crate) struct Worker {
     running: Option<Running>,
     /// Packets per second of ports that have such a limit.
     rates: BTreeMap<u32, u64>,
+    /// Packets that each queue holds, if somebody has said so.
+    queue_depth: Option<usize>,
     mirrors: Vec<(u64, Mirror)>,
     /// Nothing is received any more.
     is_paused: bool,
@@ -129,6 +131,7 @@ impl Worker {
             places: FxHashMap::default(),
             running: None,
             rates: BTreeMap::new(),
+            queue_depth: None,
             mirrors: Vec::new(),
             is_paused: false,
             pool: BufPool::new(BufPoolOptions::JUMBO),

@@ -52,6 +52,13 @@ impl Worker {
         }
     }
 
+    pub(crate) fn set_queue_depth(&mut self, n_packets_max: usize) {
+        self.queue_depth = Some(n_packets_max);
+        if let Some(running) = &mut self.running {
+            running.switch.set_queue_depth(n_packets_max);
+        }
+    }
+
     pub(crate) fn set_rate(&mut self, port: u32, rate_pps: Option<u64>) {
         match rate_pps {
             Some(rate) => self.rates.insert(port, rate),

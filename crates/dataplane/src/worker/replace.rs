@@ -27,6 +27,7 @@ impl Worker {
         self.running = next;
         if let Some(Running { switch, .. }) = &mut self.running {
             self.rates.iter().for_each(|(port, rate)| switch.set_port_rate(*port, Some(*rate)));
+            self.queue_depth.into_iter().for_each(|depth| switch.set_queue_depth(depth));
         }
         self.flush();
         (before, digests)

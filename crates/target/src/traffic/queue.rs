@@ -80,6 +80,11 @@ impl<T> Queues<T> {
         self.ports.entry(port).or_insert_with(|| PortQueues::new(config)).rate_pps = rate_pps;
     }
 
+    /// Packets that each queue holds from now on; those that wait stay.
+    pub fn set_depth(&mut self, n_packets_max: usize) {
+        self.config.n_packets_max = n_packets_max;
+    }
+
     /// Packets in one queue.
     pub(super) fn depth(&self, port: u32, priority: u32) -> usize {
         let queues = self.ports.get(&port).and_then(|p| p.by_priority.get(priority as usize));
@@ -161,6 +166,16 @@ mod tests {
         assert_eq!((queues.depth(2, 0), queues.n_waiting()), (2, 5));
         assert_eq!(order(&mut queues, 0), ["c", "a", "d", "e", "b"]);
         assert_eq!(queues.n_waiting(), 0);
+    }
+
+    #[test]
+    fn queues_hold_as_many_as_was_said() {
+        let mut queues = Queues::new(QueueConfig::default());
+        queues.set_depth(2);
+        assert_eq!([0, 1, 2].map(|n| queues.push(1, 0, n)), [Ok(()), Ok(()), Err(Refused::Full)]);
+        assert_eq!(queues.push(2, 0, 3), Ok(()));
+        queues.set_depth(3);
+        assert_eq!(queues.push(1, 0, 4), Ok(()));
     }
 
     #[test]

@@ -209,6 +209,11 @@ impl<E: BlockRunner> Switch<E> {
         self.copies_left = self.config.copies_max;
     }
 
+    /// Packets that each queue of each port holds from now on.
+    pub fn set_queue_depth(&mut self, n_packets_max: usize) {
+        self.queues.set_depth(n_packets_max);
+    }
+
     /// Packets per second that a port takes from now on; `None` takes them at once.
     pub fn set_port_rate(&mut self, port: u32, rate_pps: Option<u64>) {
         self.queues.set_rate(port, rate_pps);

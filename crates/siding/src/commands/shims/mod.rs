@@ -4,6 +4,7 @@
 //! then the process would be called `siding`, and `pkill simple_switch_grpc` would find nothing.
 
 mod compile;
+mod nodes;
 mod prompt;
 mod switch;
 
