@@ -125,7 +125,13 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             ("siding p4rt --server switch1:9559 --device-id 1 write s1-runtime.json", "on another machine"),
         ],
     ),
-    ("p4rt capabilities", &[("siding p4rt capabilities", "the version of P4Runtime")]),
+    (
+        "p4rt capabilities",
+        &[
+            ("siding p4rt capabilities", "the version of P4Runtime"),
+            ("siding p4rt capabilities --server 10.0.0.1:9559", "of a switch elsewhere"),
+        ],
+    ),
     (
         "p4rt get",
         &[
