@@ -17,6 +17,7 @@ mod switch;
 
 use crate::Finding;
 use crate::oracle::unless_panic;
+use control::packets::PacketIo;
 use control::{Code, Schema};
 use fastrand::Rng;
 use generate::Generator;
@@ -43,6 +44,8 @@ const PROGRAMS: [(&str, &str); 5] = [
     ("direct_meters", "tests/programs/direct_meters/program.p4"),
 ];
 
+/// Updates for a schema with faults.
+const N_UPDATES: usize = 4;
 /// Requests of one session.
 const N_REQUESTS: usize = 60;
 /// Sessions of controllers that a stream may speak for.
@@ -142,6 +145,7 @@ impl Session {
             0..10 => self.write(),
             10..13 => self.read(),
             13..15 => self.stream(),
+            _ if self.rng.bool() => self.p4info(),
             _ => self.rewrite(),
         }
     }
@@ -250,6 +254,30 @@ impl Session {
         let Some(message) = self.perhaps_mutated(message) else { return Ok(()) };
         self.last = shown(&message);
         self.switch.stream(message)
+    }
+
+    /// Makes a schema of a P4Info with faults; if it is one, updates for it are checked.
+    fn p4info(&mut self) -> Result<(), Finding> {
+        let own = Arc::clone(&self.schema.p4info);
+        let Some(mutated) = self.perhaps_mutated((*own).clone()) else { return Ok(()) };
+        self.last = shown(&mutated);
+        let differences = p4info::compare(&own, &mutated);
+        require(
+            differences.is_empty() == (*own == mutated),
+            "a difference of two P4Infos is not found",
+            || format!("{} differences", differences.len()),
+        )?;
+        let Ok(schema) = Schema::new(&mutated) else { return Ok(()) };
+        let _ = PacketIo::new(&schema);
+        for _ in 0..N_UPDATES {
+            let update = Generator { rng: &mut self.rng, schema: &schema }.update();
+            let decoded = p4runtime::decode_update(&schema, &update);
+            let decoded =
+                decoded.map_err(|fault| Finding::new("an update makes no sense", fault.to_string()))?;
+            let _ = control::validate(&schema, &decoded).map_err(|fault| fault.to_string());
+            let _ = schema.describe(&decoded.entity);
+        }
+        Ok(())
     }
 
     /// Writes everything that is read, which changes nothing.
