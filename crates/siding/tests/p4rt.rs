@@ -131,12 +131,20 @@ fn programs_are_set_and_got() {
     switch.text(&["set", "examples/01-router/router.p4", "--action", "verify-and-save"]);
     assert!(switch.text(&["get"]).contains("Router.routes"));
     switch.text(&["set", "--action", "commit"]);
+    switch.text(&[
+        "write",
+        &switch.file("route.stf", "add routes headers.ipv4.destination:10.0.0.0/8 drop()\n"),
+    ]);
+    // A key without its name.
+    let route = "add Router.routes headers.ipv4.destination:10.0.0.0/8 Router.drop()\n";
+    assert_eq!(switch.text(&["read", "routes", "10.0.0.0/8"]), route);
     let config = switch.dir.path().join("config").display().to_string();
     assert!(!switch.text(&["get", "--device-config", &config]).starts_with("# cookie"));
     let sdp = fs::read(&config).unwrap();
     assert_eq!(&sdp[257..262], b"ustar");
     let p4info = switch.file("router.p4info.txtpb", &switch.text(&["get"]));
     switch.text(&["--p4info", &p4info, "set", &config, "--action", "reconcile-and-commit"]);
+    assert_eq!(switch.text(&["read"]), route);
 
     assert!(switch.fails(&["get", "--cookie"], 1).contains("has no cookie"));
     assert!(switch.fails(&["set"], 2).contains("name the program"));

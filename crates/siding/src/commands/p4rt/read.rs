@@ -102,7 +102,7 @@ fn asked(words: &[String], schema: &Schema) -> Result<Vec<Asked>, String> {
 }
 
 fn is_condition(word: &str) -> bool {
-    word.contains([':', '=']) || word == "default"
+    word.contains([':', '=']) || word == "default" || word.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// The objects with a name, of any kind.
@@ -318,6 +318,12 @@ fn matches(
             ));
         }
     };
+    // A value without a name is that of the key element in its place.
+    let named = keys.iter().enumerate().map(|(i, word)| match table.keys.get(i) {
+        Some(key) if !word.contains(':') => format!("{}:{word}", key.name),
+        Some(_) | None => (*word).to_owned(),
+    });
+    let keys: Vec<String> = named.collect();
     let line = format!("remove {}{priority} {}\n", table.names.name, keys.join(" "));
     let read = entries::read(Format::Script, "the condition", line.as_bytes(), schema);
     let read = read.map_err(|messages| {
