@@ -87,6 +87,8 @@ pub struct Limits {
     pub stuck: Duration,
     /// Requests of one connection at a time.
     pub n_requests_max: u32,
+    /// A client is asked whether it is there after so long, and has so long to answer.
+    pub keepalive: (Duration, Duration),
 }
 
 impl Default for Limits {
@@ -96,6 +98,7 @@ impl Default for Limits {
             waiting_bytes_max: 8 << 20,
             stuck: Duration::from_nanos(control::outbox::STUCK_NS),
             n_requests_max: 1024,
+            keepalive: (KEEPALIVE_INTERVAL, KEEPALIVE_TIMEOUT),
         }
     }
 }
@@ -173,6 +176,8 @@ pub struct Server {
     messages: Option<JoinHandle<()>>,
     /// Ends the thread for messages.
     end_messages: Box<dyn Fn() + Send + Sync>,
+    /// Streams that are open.
+    n_streams: Box<dyn Fn() -> usize + Send + Sync>,
     /// Lost messages for controllers.
     n_lost: Box<dyn Fn() -> u64 + Send + Sync>,
 }
@@ -214,8 +219,8 @@ impl Server {
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .max_frame_size(FRAME_BYTES)
             .max_concurrent_streams(limits.n_requests_max)
-            .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
-            .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+            .http2_keepalive_interval(Some(limits.keepalive.0))
+            .http2_keepalive_timeout(Some(limits.keepalive.1))
             .tcp_nodelay(true);
         if let Some(tls) = tls {
             let mut config = ServerTlsConfig::new().identity(Identity::from_pem(tls.certificate, tls.key));
@@ -260,6 +265,8 @@ impl Server {
             ended.primary_came.notify_all();
             ended.device.wake();
         });
+        let opened = Arc::clone(&shared);
+        let n_streams = Box::new(move || lock(&opened.controllers).outboxes.len());
         let n_lost = Box::new(move || shared.n_lost.load(Ordering::Relaxed));
         Ok(Server {
             address,
@@ -267,6 +274,7 @@ impl Server {
             stop: Some(stop),
             messages: Some(messages),
             end_messages,
+            n_streams,
             n_lost,
         })
     }
@@ -274,6 +282,11 @@ impl Server {
     /// The address at which it listens, with the port that the system has chosen.
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// Streams of controllers that are open.
+    pub fn n_streams(&self) -> usize {
+        (self.n_streams)()
     }
 
     /// Packets, digests and idle notices for which there was no controller, or one that reads too slowly.

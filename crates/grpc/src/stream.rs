@@ -60,8 +60,16 @@ async fn serve<D: Device>(
                 return;
             }
         };
-        // A client that ends its half, or breaks the protocol, is gone.
-        let Ok(Some(message)) = message else { return };
+        let message = match message {
+            Ok(Some(message)) => message,
+            // A client that ends its half is gone.
+            Ok(None) => return,
+            // So is one that breaks the protocol, or sends too much. It is told if it still listens.
+            Err(status) => {
+                outbox.end(status);
+                return;
+            }
+        };
         let (shared, id, to) = (Arc::clone(&closing.shared), closing.id, outbox.clone());
         // One after the other, so that packets keep their order.
         let handled = tokio::task::spawn_blocking(move || handle(&shared, id, &to, message)).await;

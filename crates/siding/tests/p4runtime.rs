@@ -192,7 +192,7 @@ fn entry(p4info: &p4info::P4Info, table: &str, key: &[u8], action: &str, params:
 }
 
 #[test]
-fn f3_compiled_programs_have_the_values_of_a_translation_file() {
+fn f03_compiled_programs_have_the_values_of_a_translation_file() {
     use pb::entity::Entity;
     let dir = tempfile::tempdir().unwrap();
     let rules = dir.path().join("rules.toml");
@@ -272,7 +272,7 @@ fn sleeps(process: u32) -> BTreeMap<String, u64> {
 
 /// A switch with a controller that does nothing costs nothing: its server sleeps, and the threads of its ports look now and then.
 #[test]
-fn l2_an_idle_switch_sleeps() {
+fn l02_an_idle_switch_sleeps() {
     let dir = tempfile::tempdir().unwrap();
     let mut switch = Running::start(dir.path(), &["-i", &port(dir.path(), 4)]);
     switch

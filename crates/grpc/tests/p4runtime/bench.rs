@@ -238,11 +238,11 @@ impl Device for TestDevice {
 
 /// A server with its device, and a client of it.
 pub struct Bench {
-    runtime: Arc<Runtime>,
+    pub runtime: Arc<Runtime>,
     pub device: TestDevice,
-    server: Server,
+    pub server: Server,
     channel: Channel,
-    client: P4RuntimeClient<Channel>,
+    pub client: P4RuntimeClient<Channel>,
 }
 
 /// The stream of a controller.
@@ -404,9 +404,16 @@ impl Bench {
 
     /// A controller with a connection of its own.
     pub fn remote_controller(&self) -> Controller {
-        let address = format!("http://{}", self.server.address());
-        let channel = self.runtime.block_on(Channel::from_shared(address).unwrap().connect()).unwrap();
-        self.controller_of(P4RuntimeClient::new(channel))
+        self.controller_at(&format!("http://{}", self.server.address()))
+    }
+
+    /// A controller that connects to this address.
+    pub fn controller_at(&self, address: &str) -> Controller {
+        self.controller_of(P4RuntimeClient::new(self.connect(address)))
+    }
+
+    pub fn connect(&self, address: &str) -> Channel {
+        self.runtime.block_on(Channel::from_shared(address.to_owned()).unwrap().connect()).unwrap()
     }
 
     fn controller_of(&self, mut client: P4RuntimeClient<Channel>) -> Controller {

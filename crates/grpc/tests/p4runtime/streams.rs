@@ -67,7 +67,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn l2_a_slow_controller_loses_packets_and_no_notices() {
+fn l02_a_slow_controller_loses_packets_and_no_notices() {
     let bench = running(Limits { waiting_bytes_max: 200_000, ..Limits::default() });
     let mut slow = bench.controller();
     slow.elect("", 1);
@@ -92,7 +92,7 @@ fn l2_a_slow_controller_loses_packets_and_no_notices() {
 }
 
 #[test]
-fn l2_a_stuck_controller_is_abandoned() {
+fn l02_a_stuck_controller_is_abandoned() {
     let stuck = Duration::from_millis(300);
     let bench = running(Limits { waiting_bytes_max: 200_000, stuck, ..Limits::default() });
     // Streams of one connection wait for each other.
@@ -116,7 +116,7 @@ fn l2_a_stuck_controller_is_abandoned() {
 
 /// A controller that is not primary gets no packets, and is never stuck.
 #[test]
-fn l2_a_quiet_controller_stays() {
+fn l02_a_quiet_controller_stays() {
     let bench = running(Limits { stuck: Duration::from_millis(1), ..Limits::default() });
     let mut primary = bench.controller();
     primary.elect("", 5);
@@ -134,7 +134,7 @@ fn arbitration(device_id: u64, role: pb::Role) -> Option<Request> {
 }
 
 #[test]
-fn a2_a4_the_device_comes_before_faults_of_roles() {
+fn a02_a04_the_device_comes_before_faults_of_roles() {
     let bench = Bench::new();
     let any = prost_types::Any { type_url: "type.googleapis.com/some.Role".to_owned(), value: vec![1] };
     let unknown = pb::Role { name: "r".to_owned(), config: Some(any), ..pb::Role::default() };
@@ -161,7 +161,7 @@ fn a2_a4_the_device_comes_before_faults_of_roles() {
 }
 
 #[test]
-fn c6_ids_have_the_prefix_of_their_kind() {
+fn c06_ids_have_the_prefix_of_their_kind() {
     let (bench, mut p4info) = Bench::running();
     let mut primary = bench.controller();
     primary.elect("", 1);
@@ -193,7 +193,7 @@ fn c6_ids_have_the_prefix_of_their_kind() {
 }
 
 #[test]
-fn l1_fields_that_p4info_hides_are_in_packets() {
+fn l01_fields_that_p4info_hides_are_in_packets() {
     let bench = Bench::new();
     let mut primary = bench.controller();
     primary.elect("", 1);
@@ -221,7 +221,7 @@ fn l1_fields_that_p4info_hides_are_in_packets() {
 
 /// While nothing happens, the server asks the switch for nothing.
 #[test]
-fn l2_k1_messages_wake_the_server_up() {
+fn l02_k01_messages_wake_the_server_up() {
     let (bench, p4info) = Bench::running();
     let mut primary = bench.controller();
     primary.elect("", 1);

@@ -95,7 +95,7 @@ fn first_code(status: &tonic::Status) -> i32 {
 }
 
 #[test]
-fn f2_f3_values_are_written_and_read_as_controllers_know_them() {
+fn f02_f03_values_are_written_and_read_as_controllers_know_them() {
     let (bench, p4info) = running(RULES);
     let profile = p4info.action_profiles[0].preamble.as_ref().unwrap().id;
     let counter_id = p4info.counters[0].preamble.as_ref().unwrap().id;
@@ -150,7 +150,7 @@ fn f2_f3_values_are_written_and_read_as_controllers_know_them() {
 }
 
 #[test]
-fn f3_f4_values_without_a_translation_are_refused() {
+fn f03_f04_values_without_a_translation_are_refused() {
     let (bench, p4info) = running(RULES);
     let route = |key: &[u8], port: &[u8]| vec![insert(entry(&p4info, "routes", key, "send", &[port]))];
     let refused = |updates| first_code(&write(&bench, updates).unwrap_err());
@@ -176,7 +176,7 @@ fn f3_f4_values_without_a_translation_are_refused() {
 }
 
 #[test]
-fn f3_without_rules_values_that_fit_are_the_same_and_names_get_numbers() {
+fn f03_without_rules_values_that_fit_are_the_same_and_names_get_numbers() {
     let (bench, p4info) = running("");
     write(
         &bench,
@@ -193,7 +193,7 @@ fn f3_without_rules_values_that_fit_are_the_same_and_names_get_numbers() {
 }
 
 #[test]
-fn f3_l1_metadata_and_digests_are_translated() {
+fn f03_l01_metadata_and_digests_are_translated() {
     let (bench, p4info) = running(RULES);
     let mut primary = bench.controller();
     primary.elect("", 1);
@@ -235,7 +235,7 @@ fn f3_l1_metadata_and_digests_are_translated() {
 }
 
 #[test]
-fn f3_k2_notices_of_idle_entries_have_the_names_of_controllers() {
+fn f03_k02_notices_of_idle_entries_have_the_names_of_controllers() {
     let (bench, p4info) = running("");
     let mut primary = bench.controller();
     primary.elect("", 1);
@@ -250,7 +250,7 @@ fn f3_k2_notices_of_idle_entries_have_the_names_of_controllers() {
 }
 
 #[test]
-fn f3_c5_names_stay_when_a_program_has_other_widths() {
+fn f03_c05_names_stay_when_a_program_has_other_widths() {
     let (bench, p4info) = running("[\"port_id_t\"]\nvalues = { \"Ethernet4\" = 4 }\n");
     write(
         &bench,
@@ -285,7 +285,7 @@ fn f3_c5_names_stay_when_a_program_has_other_widths() {
 
 /// Packets of the running program are its own, while a saved one takes entries.
 #[test]
-fn c3_f3_a_saved_program_has_values_of_its_own() {
+fn c03_f03_a_saved_program_has_values_of_its_own() {
     let (bench, p4info) = running("");
     let mut primary = bench.controller();
     primary.elect("", 1);
