@@ -105,7 +105,7 @@ EXERCISES = (
             LISTEN,
             "h2 iperf -c 10.0.1.1 -t 3 > inside.log 2>&1",
             "h1 iperf -c 10.0.3.3 -t 3 > outwards.log 2>&1",
-            "h3 timeout 8 iperf -c 10.0.1.1 -t 3 > inwards.log 2>&1",
+            "h3 timeout -s KILL 8 iperf -c 10.0.1.1 -t 3 > inwards.log 2>&1",
         ),
         wanted=(
             Seen(r"bits/sec", "inside.log"),
