@@ -153,8 +153,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             ("siding p4rt read", "everything that was written"),
             ("siding p4rt read routes 10.0.0.0/8", "one entry"),
             ("siding p4rt read acl priority=10 action=drop", "entries with a priority and an action"),
-            ("siding p4rt read counters registers", "cells"),
-            ("siding p4rt read --format p4runtime-text --names", "for people and other programs"),
+            ("siding p4rt read counters registers --format p4runtime-text", "cells"),
         ],
     ),
     (
