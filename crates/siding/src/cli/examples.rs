@@ -164,7 +164,13 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             ("siding p4rt write --atomicity rollback routes.stf", "all or nothing"),
         ],
     ),
-    ("p4rt delete-all", &[("siding p4rt delete-all", "an empty switch")]),
+    (
+        "p4rt delete-all",
+        &[
+            ("siding p4rt delete-all", "an empty switch"),
+            ("siding p4rt delete-all --role routing", "the entries of a role alone"),
+        ],
+    ),
     (
         "p4rt watch",
         &[
