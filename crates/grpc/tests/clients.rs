@@ -61,7 +61,7 @@ fn die(address: SocketAddr, i: usize) {
 fn a07_ten_thousand_clients_leave_nothing_behind() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::new();
-    let Address::Tcp(address) = bench.server.address().clone() else { panic!() };
+    let Address::Tcp(address) = bench.server().address().clone() else { panic!() };
     let storm = |clients: Range<usize>| {
         for i in clients {
             die(address, i);
@@ -70,7 +70,7 @@ fn a07_ten_thousand_clients_leave_nothing_behind() {
                 controller.elect("", i as u64);
                 drop(controller);
                 // The next one has a higher id, and must not meet this one.
-                wait_until("a session stays", || bench.server.n_streams() == 0);
+                wait_until("a session stays", || bench.server().n_streams() == 0);
             }
         }
     };
@@ -82,7 +82,7 @@ fn a07_ten_thousand_clients_leave_nothing_behind() {
     let after = held();
     assert!(after.0 <= n_threads + 2, "{} threads after {n_threads}", after.0);
     assert!(after.2 < n_bytes + (16 << 20), "{} bytes after {n_bytes}", after.2);
-    assert_eq!(bench.server.n_streams(), 0);
+    assert_eq!(bench.server().n_streams(), 0);
     bench.controller().elect("", 1 << 40);
 }
 
@@ -133,7 +133,7 @@ fn a07_a_client_behind_a_broken_wire_is_gone() {
     let keepalive = (Duration::from_millis(200), Duration::from_millis(200));
     let limits = Limits { keepalive, ..Limits::default() };
     let bench = Bench::with(|options| ServerOptions { limits, ..options });
-    let Address::Tcp(address) = bench.server.address().clone() else { panic!() };
+    let Address::Tcp(address) = bench.server().address().clone() else { panic!() };
     let wire = Wire::to(address);
     let mut primary = bench.controller_at(&format!("http://{}", wire.address));
     let mut backup = bench.controller();
@@ -142,7 +142,7 @@ fn a07_a_client_behind_a_broken_wire_is_gone() {
     backup.notice();
     wire.is_cut.store(true, Ordering::Release);
     assert_eq!(backup.notice(), (Some(2), NOT_FOUND));
-    assert_eq!(bench.server.n_streams(), 1);
+    assert_eq!(bench.server().n_streams(), 1);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn l04_unknown_services_are_unimplemented() {
     let bench = Bench::new();
     let mut controller = bench.controller();
     controller.elect("", 1);
-    let channel = bench.connect(&format!("http://{}", bench.server.address()));
+    let channel = bench.connect(&format!("http://{}", bench.server().address()));
     let subscribe = |path: &'static str| -> Result<(), Status> {
         let mut client = tonic::client::Grpc::new(channel.clone());
         bench.runtime.block_on(async {
@@ -307,7 +307,7 @@ fn a08_a_client_that_dies_in_a_write_is_gone() {
         std::thread::yield_now();
         write.abort();
         drop(controller);
-        wait_until("a session stays", || bench.server.n_streams() == 0);
+        wait_until("a session stays", || bench.server().n_streams() == 0);
     }
     let mut last = bench.controller();
     last.elect("", 100);

@@ -240,7 +240,9 @@ impl Device for TestDevice {
 pub struct Bench {
     pub runtime: Arc<Runtime>,
     pub device: TestDevice,
-    pub server: Server,
+    /// The server of the device; another process has its own.
+    server: Option<Server>,
+    address: String,
     channel: Channel,
     pub client: P4RuntimeClient<Channel>,
 }
@@ -273,12 +275,19 @@ impl Bench {
             without_arbitration: false,
         };
         let server = Server::start(device.clone(), change(options)).unwrap();
+        let address = format!("http://{}", server.address());
+        Bench { device, server: Some(server), ..Bench::connected(address) }
+    }
+
+    /// A client of a server in another process.
+    pub fn connected(address: String) -> Bench {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let address = format!("http://{}", server.address());
-        let channel = runtime.block_on(Channel::from_shared(address).unwrap().connect()).unwrap();
+        let endpoint = Channel::from_shared(address.clone()).unwrap();
+        let channel = runtime.block_on(endpoint.connect()).unwrap();
         let client = P4RuntimeClient::new(channel.clone()).max_decoding_message_size(usize::MAX);
-        Bench { runtime: Arc::new(runtime), device, server, channel, client }
+        let device = TestDevice::default();
+        Bench { runtime: Arc::new(runtime), device, server: None, address, channel, client }
     }
 
     /// With the program of the tests, and its primary.
@@ -292,8 +301,12 @@ impl Bench {
         (bench, p4info)
     }
 
+    pub fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+
     pub fn n_lost(&self) -> u64 {
-        self.server.n_lost()
+        self.server().n_lost()
     }
 
     pub fn write_request(&self, request: pb::WriteRequest) -> Result<(), Status> {
@@ -404,7 +417,7 @@ impl Bench {
 
     /// A controller with a connection of its own.
     pub fn remote_controller(&self) -> Controller {
-        self.controller_at(&format!("http://{}", self.server.address()))
+        self.controller_at(&self.address)
     }
 
     /// A controller that connects to this address.

@@ -84,9 +84,9 @@ impl Desk {
     /// With another program, and a P4Info of the controller.
     pub fn with(program: &str, change: impl FnOnce(&mut P4Info)) -> Desk {
         let bench = Bench::with(|options| ServerOptions { without_arbitration: true, ..options });
-        let mut desk = Desk { bench, p4info: P4Info::default(), election_id: None, role: "" };
+        let desk = Desk { bench, p4info: P4Info::default(), election_id: None, role: "" };
         desk.set(Action::VerifyAndCommit, program, None).unwrap();
-        desk.p4info = desk.get(0).unwrap().unwrap().p4info.unwrap();
+        let mut desk = Desk::on(desk.bench);
         let mut p4info = desk.p4info.clone();
         change(&mut p4info);
         if p4info != desk.p4info {
@@ -94,6 +94,12 @@ impl Desk {
             desk.p4info = p4info;
         }
         desk
+    }
+
+    /// With the program that runs.
+    pub fn on(bench: Bench) -> Desk {
+        let p4info = bench.get(0).unwrap().unwrap().p4info.unwrap();
+        Desk { bench, p4info, election_id: None, role: "" }
     }
 
     pub fn set(&self, action: Action, program: &str, p4info: Option<P4Info>) -> Result<(), tonic::Status> {

@@ -446,3 +446,19 @@ fn g09_tables_that_packets_may_fill_are_tables_like_others() {
     desk.refuses(Code::NotFound, &[(&format!("delete {} }}", entry(1)), "does not exist")]);
     desk.reads("table_entry { table_id: $connections }", &[&second]);
 }
+
+/// In PSA an action uses the direct counter and meter of its table or not.
+#[test]
+fn g08_actions_that_do_not_count_have_no_count() {
+    let psa = include_str!("../../../../tests/programs/psa_externs/program.p4");
+    let include = include_str!("../../../../tests/programs/include/psa.p4");
+    let desk = Desk::with(&psa.replace("#include \"../include/psa.p4\"", include), |_| {});
+    let entry = |action: &str| {
+        format!(
+            "table_entry {{ table_id: $counters exact(1,\\x01) do({action}) counter_data {{ packet_count: 3 }} }}"
+        )
+    };
+    desk.refuses(Code::InvalidArgument, &[(&format!("insert {}", entry("not_counted")), "count")]);
+    desk.write(&[&format!("insert {}", entry("counted"))]);
+    desk.reads("table_entry { table_id: $counters counter_data {} }", &[&entry("counted")]);
+}

@@ -17,6 +17,7 @@ mod j_replication;
 mod k_digests;
 mod l_stream;
 mod models;
+mod random;
 mod streams;
 mod translation;
 

@@ -142,9 +142,7 @@ fn some_entity(numbers: &mut Numbers, kind: u64, key: u64) -> (String, String, S
 }
 
 /// Entities of all kinds come back as they were written, in canonical bytes, and nothing else does.
-#[test]
-fn e04_what_is_written_comes_back() {
-    let desk = Desk::new();
+pub fn what_is_written_comes_back(desk: &Desk) {
     let mut numbers = Numbers(7);
     let mut model: BTreeMap<String, pb::Entity> = BTreeMap::new();
     for round in 0..24 {
@@ -245,10 +243,9 @@ fn operate(desk: &Desk, clock: &AtomicU64, seed: u64, reads_only: bool) -> Vec<(
     events
 }
 
-#[test]
-fn d04_histories_of_three_writers_and_a_reader_are_serialisable() {
-    let (desk, clock) = (Desk::new(), AtomicU64::new(0));
-    let (desk, clock) = (&desk, &clock);
+/// Three writers and a reader, on some entries.
+pub fn histories_are_serialisable(desk: &Desk) {
+    let clock = &AtomicU64::new(0);
     let events: Vec<(u64, Event)> = std::thread::scope(|scope| {
         let threads = [1, 2, 3, 4].map(|seed| scope.spawn(move || operate(desk, clock, seed, seed == 4)));
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
@@ -369,25 +366,21 @@ impl Controllers {
     }
 }
 
-#[test]
-fn a07_b02_three_controllers_behave_like_their_model() {
-    for seed in 1..=4 {
-        let (bench, _) = Bench::running();
-        let mut all = Controllers { bench, streams: [None, None, None], roles: [None, None] };
-        // The bench had a primary of the default role with id 1.
-        all.roles[0] = Some(Role { highest: Some(1), primary: None });
-        let mut numbers = Numbers(seed);
-        for _ in 0..150 {
-            let (i, role) = (numbers.below(3) as usize, usize::from(numbers.below(3) == 0));
-            let id = (numbers.below(6) > 0).then(|| numbers.below(8));
-            match numbers.below(6) {
-                0..=2 => all.bid(i, role, id),
-                3 => all.close(i, numbers.below(2) == 0),
-                _ => all.write(role, id),
-            }
+/// Three controllers behave like their model. The highest election id is that of a primary before, which has gone.
+pub fn controllers_behave_like_their_model(bench: Bench, highest: Option<u64>, seed: u64) {
+    let mut all = Controllers { bench, streams: [None, None, None], roles: [None, None] };
+    all.roles[0] = Some(Role { highest, primary: None });
+    let mut numbers = Numbers(seed);
+    for _ in 0..150 {
+        let (i, role) = (numbers.below(3) as usize, usize::from(numbers.below(3) == 0));
+        let id = (numbers.below(6) > 0).then(|| numbers.below(8));
+        match numbers.below(6) {
+            0..=2 => all.bid(i, role, id),
+            3 => all.close(i, numbers.below(2) == 0),
+            _ => all.write(role, id),
         }
-        for (_, _, controller) in all.streams.iter_mut().flatten() {
-            assert!(controller.hears_nothing());
-        }
+    }
+    for (_, _, controller) in all.streams.iter_mut().flatten() {
+        assert!(controller.hears_nothing());
     }
 }
