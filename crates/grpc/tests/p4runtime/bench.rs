@@ -337,7 +337,11 @@ impl Bench {
             };
             loop {
                 match answers.message().await {
-                    Ok(Some(answer)) => all.extend(answer.entities),
+                    Ok(Some(answer)) => {
+                        // Clients refuse longer ones than 4 MiB.
+                        assert!(answer.encoded_len() <= 1 << 20, "{} bytes", answer.encoded_len());
+                        all.extend(answer.entities);
+                    }
                     Ok(None) => return Ok(all),
                     Err(status) => return Err((all, status)),
                 }
