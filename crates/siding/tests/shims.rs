@@ -84,10 +84,10 @@ fn switches_say_what_they_do_not_take() {
     let refused = shims.run("simple_switch_grpc", "--no-p4 --dp-grpc-server-addr 127.0.0.1:1");
     assert_eq!(refused.status.code(), Some(1));
     assert!(stderr(&refused).contains("packets do not come over gRPC"), "{refused:?}");
-    fs::write(shims.dir().join("bmv2.json"), "{\"header_types\": []}").unwrap();
+    fs::write(shims.dir().join("bmv2.json"), "{\"header_types\": [], \"pipelines\": []}").unwrap();
     let refused = shims.run("simple_switch", "bmv2.json --thrift-port 19099");
     assert!(!refused.status.success());
-    assert!(stderr(&refused).contains("is JSON for BMv2"), "{refused:?}");
+    assert!(stderr(&refused).contains("it is the BMv2 JSON that p4c writes"), "{refused:?}");
     let lost = shims.run("simple_switch_CLI", "--thrift-port 19098");
     assert_eq!(lost.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&lost.stdout).contains("Could not connect"), "{lost:?}");

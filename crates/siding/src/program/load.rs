@@ -101,9 +101,10 @@ fn read<T>(
         Exit::Environment
     };
     let has_suffix = |wanted: &str| path.extension().is_some_and(|suffix| suffix == wanted);
-    let is_archive = has_suffix("sdp") || has_suffix("json");
+    let is_json = has_suffix("json") && is_envelope(path);
+    let is_archive = has_suffix("sdp") || is_json;
     let (source, loader): (siding::Source, Box<dyn Loader>) = if is_archive {
-        let texts = if has_suffix("json") { read_json(path) } else { Texts::read(path) };
+        let texts = if is_json { read_json(path) } else { Texts::read(path) };
         let texts = texts.map_err(environment)?;
         if let Some(description) = texts.description() {
             Architecture::add(description)
@@ -145,6 +146,11 @@ fn read<T>(
         }),
         None => Err(Exit::CompileError),
     }
+}
+
+/// True for JSON that says that it holds an archive. Other JSON is told apart where programs are read.
+fn is_envelope(path: &Path) -> bool {
+    output::read_file(path).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("\"siding\""))
 }
 
 /// The texts of a program as JSON, see [`envelope`].
