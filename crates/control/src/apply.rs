@@ -54,7 +54,7 @@ pub trait Target {
 }
 
 /// Leaves out of an entity what an update cannot write.
-fn writable(entity: Entity) -> Entity {
+pub fn writable(entity: Entity) -> Entity {
     match entity {
         Entity::TableEntry(entry) => {
             // A const entry keeps its action: only its direct resources were changed.

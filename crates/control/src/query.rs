@@ -51,7 +51,7 @@ pub enum Query {
 /// Conditions on table entries. All of them must hold.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct EntryQuery {
-    /// `None` selects all tables; the other conditions are then ignored.
+    /// `None` selects all tables; of the other conditions only `is_default_action` counts then.
     pub table: Option<TableId>,
     /// The key of one entry; empty means any.
     pub matches: Vec<FieldMatch>,

@@ -43,6 +43,14 @@ impl Target for OneByOne<'_> {
     fn is_batch_atomic(&self) -> bool {
         self.0.is_batch_atomic()
     }
+
+    fn restore(&mut self, kind: UpdateKind, entity: Entity) -> Result<(), Fault> {
+        self.0.restore(kind, entity)
+    }
+
+    fn has_default_of_program(&self, table: TableId) -> bool {
+        self.0.has_default_of_program(table)
+    }
 }
 
 /// Few keys, so that they meet; now and then what nobody accepts, or only some.

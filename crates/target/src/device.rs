@@ -3,7 +3,7 @@
 use crate::entities::{Entities, EntitiesAt, View};
 use crate::traffic::Unrunnable;
 use crate::{BlockRunner, Config, Store, Switch};
-use control::{Entity, Fault, Query, Schema, Target, Update};
+use control::{Entity, Fault, Query, Schema, TableId, Target, Update, UpdateKind};
 use std::sync::Arc;
 
 /// A switch and its control plane's view of it.
@@ -44,6 +44,14 @@ impl<E: BlockRunner + Store> Target for Device<E> {
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
         let Switch { runner, pre, .. } = &self.switch;
         self.entities.read(View { store: runner, pre: pre.shared(), now_ns: self.switch.now_ns() }, query)
+    }
+
+    fn restore(&mut self, kind: UpdateKind, entity: Entity) -> Result<(), Fault> {
+        self.target().restore(kind, entity)
+    }
+
+    fn has_default_of_program(&self, table: TableId) -> bool {
+        self.entities.has_default_of_program(table)
     }
 
     /// No packet runs while a batch is applied: both need the switch for themselves.

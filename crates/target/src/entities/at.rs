@@ -1,9 +1,9 @@
 //! Entities as a control target.
 
 use super::{Entities, State, View};
-use crate::store::Store;
+use crate::store::{EntryHandle, Store};
 use crate::traffic::SharedPre;
-use control::{Entity, Fault, Query, Target, Update};
+use control::{Entity, Extras, Fault, Query, TableEntry, TableId, Target, Update, UpdateKind};
 
 /// The entities of a program at a moment, made by [`Entities::at`].
 pub struct EntitiesAt<'a, S> {
@@ -25,6 +25,17 @@ impl Entities {
     }
 }
 
+impl<S: Store> EntitiesAt<'_, S> {
+    /// The entry of a table that has this handle; `None` if it is gone.
+    pub fn entry(&self, table: TableId, handle: EntryHandle, extras: Extras) -> Option<TableEntry> {
+        self.entities.entry_at(self.view(), table, handle, extras)
+    }
+
+    fn view(&self) -> View<'_> {
+        View { store: self.store, pre: self.pre, now_ns: self.now_ns }
+    }
+}
+
 impl<S: Store> Target for EntitiesAt<'_, S> {
     fn write(&mut self, update: &Update) -> Result<(), Fault> {
         let state = State { store: self.store, pre: self.pre, now_ns: self.now_ns };
@@ -36,7 +47,20 @@ impl<S: Store> Target for EntitiesAt<'_, S> {
         self.entities.write_many(state, updates)
     }
 
+    fn restore(&mut self, kind: UpdateKind, entity: Entity) -> Result<(), Fault> {
+        let entry = if let Entity::TableEntry(entry) = &entity { Some(entry) } else { None };
+        let idle_ns = entry.and_then(|entry| entry.time_since_last_hit_ns);
+        let idle_ns = idle_ns.map_or(0, |idle| u64::try_from(idle).unwrap_or(0));
+        let now_ns = self.now_ns.saturating_sub(idle_ns);
+        let update = Update { kind, entity: control::writable(entity) };
+        self.entities.write(State { store: self.store, pre: self.pre, now_ns }, &update)
+    }
+
+    fn has_default_of_program(&self, table: TableId) -> bool {
+        self.entities.has_default_of_program(table)
+    }
+
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
-        self.entities.read(View { store: self.store, pre: self.pre, now_ns: self.now_ns }, query)
+        self.entities.read(self.view(), query)
     }
 }

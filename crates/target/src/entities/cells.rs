@@ -10,27 +10,24 @@ fn cell(index: Option<i64>) -> Option<u64> {
     index.map(|i| u64::try_from(i).unwrap_or(u64::MAX))
 }
 
-/// The cells that a query asks for. Bounded, as arrays may be larger than anybody wants to read.
+/// The cells that a query asks for.
 fn cells(index: Option<i64>, size: u64) -> std::ops::Range<u64> {
     match cell(index) {
         Some(i) if i < size => i..i + 1,
         Some(_) => 0..0,
-        None => 0..size.min(N_CELLS_MAX),
+        None => 0..size,
     }
 }
-
-/// Cells in one answer.
-const N_CELLS_MAX: u64 = 1 << 22;
 
 fn number(index: u64) -> Option<i64> {
     i64::try_from(index).ok()
 }
 
 impl Entities {
-    /// A cell that does not exist, or an object that the program does not have.
-    fn out_of_range(&self, error: OutOfRange, entity: &Entity) -> Fault {
-        let what = self.schema.describe(entity);
-        Problem::Refused { what, why: format!("there are {} cells", error.size) }.into()
+    /// A cell that does not exist. Indices of a translated type reach this place unchecked.
+    fn out_of_range(&self, error: OutOfRange, object: u32) -> Fault {
+        let index = i64::try_from(error.index).unwrap_or(i64::MAX);
+        Problem::IndexOutOfRange { name: self.schema.name_of(object), index, size: error.size }.into()
     }
 
     pub(super) fn write_counter(&mut self, state: State<'_>, entry: &CounterEntry) -> Result<(), Fault> {
@@ -40,7 +37,7 @@ impl Entities {
             return Err(self.not_in_program(&entity()));
         };
         let set = state.store.set_count(*id, cell(entry.index), count(data));
-        set.map_err(|e| self.out_of_range(e, &entity()))
+        set.map_err(|e| self.out_of_range(e, entry.counter.0))
     }
 
     pub(super) fn read_counters(
@@ -67,7 +64,7 @@ impl Entities {
         };
         let rates = rates(entry.config.as_ref());
         let set = state.store.set_rates(*id, cell(entry.index), rates, state.now_ns);
-        set.map_err(|e| self.out_of_range(e, &entity()))
+        set.map_err(|e| self.out_of_range(e, entry.meter.0))
     }
 
     pub(super) fn read_meters(
@@ -107,7 +104,7 @@ impl Entities {
             values::leaves(&known.cell, data, &mut leaves);
         }
         let set = state.store.set_register(*id, cell(entry.index), &leaves);
-        set.map_err(|e| self.out_of_range(e, &update.entity))
+        set.map_err(|e| self.out_of_range(e, entry.register.0))
     }
 
     pub(super) fn read_registers(

@@ -36,6 +36,7 @@ impl Entities {
         let State { store, pre, now_ns } = state;
         let (mut table, mut new) = (None, Vec::with_capacity(updates.len()));
         let prepared = updates.iter().map(|update| {
+            self.programming.check(&self.schema, update)?;
             let entry = insertion(update).ok_or_else(|| self.not_in_program(&update.entity))?;
             let found = self.insertion(entry)?;
             let (id, entry_of_table) = found.ok_or_else(|| self.not_in_program(&update.entity))?;

@@ -39,6 +39,9 @@ pub struct Entities {
     digests: BTreeMap<DigestId, DigestConfig>,
     /// Controller data of entries; an entry without any is absent.
     controller_data: FxHashMap<(ir::TableId, EntryHandle), ControllerData>,
+    /// Default entries that the controller has written; one that is as the program has it is absent.
+    defaults: FxHashMap<TableId, DefaultEntry>,
+    programming: Programming,
     /// Maximum sizes of groups, as written; 0 if the controller set none.
     max_sizes: FxHashMap<(ObjectId, u32), u32>,
 }
@@ -50,6 +53,15 @@ struct ControllerData {
     controller_metadata: u64,
     /// The one-shot action set as written; reads return it unchanged.
     one_shot: Option<OneShot>,
+}
+
+/// What the controller has written to the default entry of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct DefaultEntry {
+    /// The action is the controller's, not that of the program.
+    has_action: bool,
+    metadata: Vec<u8>,
+    controller_metadata: u64,
 }
 
 /// Mutable access to the state of a program.
@@ -79,6 +91,8 @@ impl Entities {
             schema,
             digests: BTreeMap::new(),
             controller_data: FxHashMap::default(),
+            defaults: FxHashMap::default(),
+            programming: Programming::default(),
             max_sizes: FxHashMap::default(),
         }
     }
@@ -98,6 +112,7 @@ impl Entities {
 
     /// Makes one change, which is valid.
     pub fn write(&mut self, state: State<'_>, update: &Update) -> Result<(), Fault> {
+        self.programming.check(&self.schema, update)?;
         let what = |entities: &Entities| entities.schema.describe(&update.entity);
         match &update.entity {
             Entity::TableEntry(entry) => self.write_table_entry(state, update, entry),

@@ -33,7 +33,18 @@ impl Entities {
                 UpdateKind::Modify | UpdateKind::Delete => state.store.modify_member(object, member, action),
             }
         };
-        done.map_err(|e| self.fault(&e, &update.entity))
+        done.map_err(|e| self.fault(&e, &update.entity))?;
+        self.count_programming(update);
+        Ok(())
+    }
+
+    /// Counts an entity that a selector has or had.
+    fn count_programming(&mut self, update: &Update) {
+        match update.kind {
+            UpdateKind::Insert => self.programming.add(&self.schema, &update.entity),
+            UpdateKind::Modify => {}
+            UpdateKind::Delete => self.programming.remove(&self.schema, &update.entity),
+        }
     }
 
     pub(super) fn write_group(
@@ -76,6 +87,7 @@ impl Entities {
             UpdateKind::Insert | UpdateKind::Modify => self.max_sizes.insert((object, id), max_size),
             UpdateKind::Delete => self.max_sizes.remove(&(object, id)),
         };
+        self.count_programming(update);
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Table entries and value sets.
 
-use super::{ControllerData, Entities, State, View, values};
+use super::{ControllerData, DefaultEntry, Entities, State, View, values};
 use crate::store::{
     Count, DirectCells, EntryAction, EntryHandle, EntryRef as Target, Matches, MeterRates, NewEntry, OneShot,
     Store, StoredAction, StoredEntry, TableError, Weighted,
@@ -119,6 +119,9 @@ impl Entities {
                 if one_shot.group_action.is_some() {
                     return Err(Problem::Unsupported { what: "a group action".to_string() }.into());
                 }
+                if one_shot.selection_mode == SelectionMode::Random {
+                    return Err(Problem::Unsupported { what: "random selection".to_string() }.into());
+                }
                 let mut actions = Vec::with_capacity(one_shot.actions.len());
                 for weighted in &one_shot.actions {
                     actions.push(Weighted {
@@ -147,12 +150,20 @@ impl Entities {
         if update.kind == UpdateKind::Delete {
             let deleted = state.store.delete(id, &matches, entry.priority);
             let handle = deleted.map_err(|e| self.fault(&e, &update.entity))?;
-            self.controller_data.remove(&(id, handle));
+            self.forget(entry.table, (id, handle));
             return Ok(());
         }
         let action = match &entry.action {
             Some(action) => self.entry_action(entry.table, id, action)?,
-            None => self.action_there(state.store, update, entry, (id, &matches))?,
+            None => {
+                let stored = self.entry_there(state.store, update, entry, (id, &matches))?;
+                // Nothing but the direct resources of a const entry can be written.
+                if stored.is_const {
+                    let set = self.set_direct(state, id, Target::Entry(stored.handle), entry);
+                    return set.map_err(|e| self.fault(&e, &update.entity));
+                }
+                self.action_there(update, entry, id, stored)?
+            }
         };
         let new = new_entry(entry, matches, action);
         let handle = match update.kind {
@@ -185,19 +196,27 @@ impl Entities {
         self.set_direct(state, id, Target::Entry(handle), entry).map_err(|e| self.fault(&e, &update.entity))
     }
 
-    /// Returns the current action of an entry, for an update that does not change it.
-    fn action_there(
+    /// Returns the entry that an update without an action changes.
+    fn entry_there(
         &self,
         store: &dyn Store,
         update: &Update,
         entry: &TableEntry,
         (id, matches): (ir::TableId, &Matches),
-    ) -> Result<EntryAction, Fault> {
+    ) -> Result<StoredEntry, Fault> {
         let handle = store.find(id, matches, entry.priority);
         let stored = handle.and_then(|handle| store.entry(id, handle));
-        let Some(stored) = stored else {
-            return Err(Problem::DoesNotExist { what: self.schema.describe(&update.entity) }.into());
-        };
+        stored.ok_or_else(|| Problem::DoesNotExist { what: self.schema.describe(&update.entity) }.into())
+    }
+
+    /// Returns the current action of an entry, for an update that does not change it.
+    fn action_there(
+        &self,
+        update: &Update,
+        entry: &TableEntry,
+        id: ir::TableId,
+        stored: StoredEntry,
+    ) -> Result<EntryAction, Fault> {
         Ok(match stored.action {
             StoredAction::Action(action) => EntryAction::Action(action),
             StoredAction::Member(member) => EntryAction::Member(member),
@@ -216,13 +235,17 @@ impl Entities {
     /// Remembers what only the controller wants to know.
     fn keep(&mut self, id: ir::TableId, handle: EntryHandle, entry: &TableEntry) {
         let key = (id, handle);
+        let before = self.controller_data.get(&key).and_then(|data| data.one_shot.as_ref());
         let one_shot = match &entry.action {
             Some(TableAction::OneShot(one_shot)) => Some(one_shot.clone()),
             Some(TableAction::Action(_) | TableAction::Member(_) | TableAction::Group(_)) => None,
-            None => {
-                self.controller_data.get(&key).and_then(|controller_data| controller_data.one_shot.clone())
-            }
+            None => before.cloned(),
         };
+        match (before.is_some(), one_shot.is_some()) {
+            (false, true) => self.programming.add(&self.schema, &programs(entry.table, one_shot.clone())),
+            (true, false) => self.programming.remove(&self.schema, &programs(entry.table, before.cloned())),
+            (true, true) | (false, false) => {}
+        }
         let controller_data = ControllerData {
             metadata: entry.metadata.clone(),
             controller_metadata: entry.controller_metadata,
@@ -235,6 +258,15 @@ impl Entities {
         }
     }
 
+    /// Forgets an entry that is gone.
+    fn forget(&mut self, table: TableId, key: (ir::TableId, EntryHandle)) {
+        let data = self.controller_data.remove(&key);
+        if let Some(one_shot) = data.and_then(|data| data.one_shot) {
+            self.programming.remove(&self.schema, &programs(table, Some(one_shot)));
+        }
+    }
+
+    /// An update without an action puts back the action of the program, and clears the rest.
     fn write_default_entry(
         &mut self,
         state: State<'_>,
@@ -249,54 +281,113 @@ impl Entities {
                 return Err(self.not_in_program(&update.entity));
             }
         };
+        let has_action = action.is_some();
         let is_const = self.program.tables[id].has_const_default_action;
         // A const default entry may still have its counter written.
-        if !(is_const && action.is_none()) {
+        if !(is_const && !has_action) {
             state.store.set_default_action(id, action).map_err(|e| self.fault(&e, &update.entity))?;
         }
-        self.set_direct(state, id, Target::Default, entry).map_err(|e| self.fault(&e, &update.entity))
+        let TableEntry { metadata, controller_metadata, .. } = entry.clone();
+        let kept = DefaultEntry { has_action, metadata, controller_metadata };
+        if kept == DefaultEntry::default() {
+            self.defaults.remove(&entry.table);
+        } else {
+            self.defaults.insert(entry.table, kept);
+        }
+        let resets_count =
+            !has_action && entry.counter_data.is_none() && self.program.tables[id].direct_counter.is_some();
+        let counter_data = if resets_count { Some(CounterData::default()) } else { entry.counter_data };
+        let direct = TableEntry { counter_data, ..entry.clone() };
+        self.set_direct(state, id, Target::Default, &direct).map_err(|e| self.fault(&e, &update.entity))
+    }
+
+    /// Returns whether no update has set the default action of a table.
+    pub(crate) fn has_default_of_program(&self, table: TableId) -> bool {
+        self.defaults.get(&table).is_none_or(|entry| !entry.has_action)
     }
 
     pub(super) fn read_table_entries(&self, view: View<'_>, query: &EntryQuery) -> Vec<Entity> {
         let mut out = Vec::new();
-        for (table, id) in &self.names.tables {
-            if query.table.is_some_and(|t| t != *table) {
-                continue;
-            }
+        for (table, id) in super::select(&self.names.tables, query.table) {
             let Some(known) = self.schema.tables.get(*table) else { continue };
-            let all = query.table.is_none();
-            if query.is_default_action && !all {
-                let action = view.store.default_action(*id);
-                let action = action.and_then(|a| self.control_action(*table, &a)).map(TableAction::Action);
-                let direct = view.store.direct(*id, Target::Default).unwrap_or_default();
-                let entry =
-                    TableEntry { is_default_action: true, action, ..TableEntry::new(*table, vec![], 0) };
-                let is_const = self.program.tables[*id].has_const_default_action;
-                out.push(with_direct(TableEntry { is_const, ..entry }, known, &direct, query.extras));
+            if query.is_default_action {
+                out.push(self.default_entry(view, (*table, *id), known, query.extras));
                 continue;
             }
-            let wanted = match self.key(*table, &query.matches) {
-                Ok(Some((_, matches))) if !all && !query.matches.is_empty() => {
-                    self.shape(*id).map(|shape| shape.normalise(&matches))
+            let mut found = |stored: StoredEntry| {
+                if query.table.is_none() || is_wanted(query, &self.entry(*table, *id, known, &stored)) {
+                    out.push(self.entry_with_extras(view, (*table, *id), known, &stored, query.extras));
                 }
-                _ => None,
             };
-            view.store.visit_entries(*id, &mut |stored| {
-                if wanted.as_ref().is_some_and(|m| *m != stored.matches) {
-                    return;
+            let key = self.key(*table, &query.matches).ok().flatten();
+            match key.filter(|_| query.table.is_some() && !query.matches.is_empty()) {
+                Some((_, matches)) if query.priority > 0 || !known.needs_priority() => {
+                    let handle = view.store.find(*id, &matches, query.priority);
+                    handle.and_then(|handle| view.store.entry(*id, handle)).into_iter().for_each(found);
                 }
-                let entry = self.entry(*table, *id, known, &stored);
-                if all || is_wanted(query, &entry) {
-                    let mut entry = with_direct(entry, known, &stored.direct, query.extras);
-                    if query.extras.time_since_last_hit && known.has_idle_timeout {
-                        let idle = view.now_ns.saturating_sub(stored.last_hit_ns);
-                        entry.time_since_last_hit_ns = Some(i64::try_from(idle).unwrap_or(i64::MAX));
-                    }
-                    out.push(entry);
+                Some((_, matches)) => {
+                    let wanted = self.shape(*id).map(|shape| shape.normalise(&matches));
+                    view.store.visit_entries(*id, &mut |stored| {
+                        if wanted.as_ref().is_none_or(|wanted| *wanted == stored.matches) {
+                            found(stored);
+                        }
+                    });
                 }
-            });
+                None => view.store.visit_entries(*id, &mut found),
+            }
         }
         out.into_iter().map(Entity::TableEntry).collect()
+    }
+
+    /// The entry of a table that has this handle, as a controller reads it.
+    pub(super) fn entry_at(
+        &self,
+        view: View<'_>,
+        table: TableId,
+        handle: EntryHandle,
+        extras: Extras,
+    ) -> Option<TableEntry> {
+        let id = *self.names.tables.get(&table)?;
+        let stored = view.store.entry(id, handle)?;
+        Some(self.entry_with_extras(view, (table, id), self.schema.tables.get(table)?, &stored, extras))
+    }
+
+    fn default_entry(
+        &self,
+        view: View<'_>,
+        (table, id): (TableId, ir::TableId),
+        known: &schema::Table,
+        extras: Extras,
+    ) -> TableEntry {
+        let action = view.store.default_action(id).and_then(|action| self.control_action(table, &action));
+        let kept = self.defaults.get(&table).cloned().unwrap_or_default();
+        let entry = TableEntry {
+            is_default_action: true,
+            is_const: self.program.tables[id].has_const_default_action,
+            action: action.map(TableAction::Action),
+            metadata: kept.metadata,
+            controller_metadata: kept.controller_metadata,
+            ..TableEntry::new(table, vec![], 0)
+        };
+        let direct = view.store.direct(id, Target::Default).unwrap_or_default();
+        with_direct(entry, known, &direct, extras)
+    }
+
+    /// An entry with the extras that a query asks for.
+    fn entry_with_extras(
+        &self,
+        view: View<'_>,
+        (table, id): (TableId, ir::TableId),
+        known: &schema::Table,
+        stored: &StoredEntry,
+        extras: Extras,
+    ) -> TableEntry {
+        let mut entry = with_direct(self.entry(table, id, known, stored), known, &stored.direct, extras);
+        if extras.time_since_last_hit && known.has_idle_timeout {
+            let idle = view.now_ns.saturating_sub(stored.last_hit_ns);
+            entry.time_since_last_hit_ns = Some(i64::try_from(idle).unwrap_or(i64::MAX));
+        }
+        entry
     }
 
     fn entry(
@@ -382,6 +473,12 @@ impl Entities {
         };
         super::select(&self.names.value_sets, wanted).filter_map(entity).collect()
     }
+}
+
+/// An entry that programs the selector of its table by a one-shot.
+fn programs(table: TableId, one_shot: Option<control::OneShot>) -> Entity {
+    let action = one_shot.map(TableAction::OneShot);
+    Entity::TableEntry(TableEntry { action, ..TableEntry::new(table, vec![], 0) })
 }
 
 fn new_entry(entry: &TableEntry, matches: Matches, action: EntryAction) -> NewEntry {
