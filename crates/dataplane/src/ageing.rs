@@ -4,6 +4,7 @@
 
 use crate::plane::RunningProgram;
 use control::{Entity, Extras};
+use target::Store;
 
 /// Entries whose time is over since this was asked last. Costs nothing for programs without idle timeouts, and little
 /// while none is over.

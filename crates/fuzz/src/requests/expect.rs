@@ -68,11 +68,6 @@ fn strip(schema: &Schema, mut entity: Entity) -> Entity {
     if let Entity::TableEntry(entry) = &mut entity {
         schema.direct_uses.strip(entry);
         entry.counter_data = entry.counter_data.filter(|data| *data != CounterData::default());
-        // Targets do not keep the metadata of default entries yet.
-        if entry.is_default_action {
-            entry.metadata.clear();
-            entry.controller_metadata = 0;
-        }
         let table = schema.tables.get(entry.table);
         if let Some(table) = table {
             entry.matches.sort_by_key(|found| table.keys.iter().position(|key| key.id == found.field));

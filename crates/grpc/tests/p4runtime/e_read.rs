@@ -134,7 +134,6 @@ fn e05_table_entries_are_filtered_by_everything_that_is_set() {
 }
 
 #[test]
-#[ignore = "waits for questions about the default entries of all tables"]
 fn e05_default_entries_of_all_tables_are_read_together() {
     let desk = Desk::new();
     let found = desk.read("table_entry { is_default_action: true }");

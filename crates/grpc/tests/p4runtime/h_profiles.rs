@@ -241,7 +241,6 @@ fn h04_one_shots_keep_the_rules_of_groups() {
 }
 
 #[test]
-#[ignore = "waits for one-shots apart from members"]
 fn h04_a_selector_is_programmed_in_one_way() {
     let desk = Desk::new();
     let actions = "action_profile_actions { action { call(forward,\\x05) } weight: 1 }";

@@ -14,18 +14,18 @@ struct meta_t {
     bit<8> mark;
 }
 
-parser Parse(packet_in packet, out headers_t headers, inout meta_t meta, inout standard_metadata_t standard) {
+parser Read(packet_in packet, out headers_t headers, inout meta_t meta, inout standard_metadata_t standard) {
     state start {
         packet.extract(headers.first);
         transition accept;
     }
 }
 
-control Verify(inout headers_t headers, inout meta_t meta) {
+control Check(inout headers_t headers, inout meta_t meta) {
     apply {}
 }
 
-control Ingress(inout headers_t headers, inout meta_t meta, inout standard_metadata_t standard) {
+control Forward(inout headers_t headers, inout meta_t meta, inout standard_metadata_t standard) {
     direct_counter(CounterType.packets) by_kind;
     direct_counter(CounterType.packets_and_bytes) by_value;
     counter(5, CounterType.packets) cells;
@@ -82,6 +82,7 @@ control Ingress(inout headers_t headers, inout meta_t meta, inout standard_metad
             choose;
             NoAction;
         }
+        @name("selector")
         implementation = action_selector(HashAlgorithm.crc16, 16, 8);
     }
 
@@ -94,18 +95,18 @@ control Ingress(inout headers_t headers, inout meta_t meta, inout standard_metad
     }
 }
 
-control Egress(inout headers_t headers, inout meta_t meta, inout standard_metadata_t standard) {
+control Leave(inout headers_t headers, inout meta_t meta, inout standard_metadata_t standard) {
     apply {}
 }
 
-control Compute(inout headers_t headers, inout meta_t meta) {
+control Sum(inout headers_t headers, inout meta_t meta) {
     apply {}
 }
 
-control Deparse(packet_out packet, in headers_t headers) {
+control Write(packet_out packet, in headers_t headers) {
     apply {
         packet.emit(headers.first);
     }
 }
 
-V1Switch(Parse(), Verify(), Ingress(), Egress(), Compute(), Deparse()) main;
+V1Switch(Read(), Check(), Forward(), Leave(), Sum(), Write()) main;

@@ -284,7 +284,7 @@ impl Entities {
         let has_action = action.is_some();
         let is_const = self.program.tables[id].has_const_default_action;
         // A const default entry may still have its counter written.
-        if !(is_const && !has_action) {
+        if !is_const || has_action {
             state.store.set_default_action(id, action).map_err(|e| self.fault(&e, &update.entity))?;
         }
         let TableEntry { metadata, controller_metadata, .. } = entry.clone();
