@@ -55,7 +55,7 @@ struct ControllerData {
     one_shot: Option<OneShot>,
 }
 
-/// What the controller has written to the default entry of a table.
+/// The default entry of a table, as the controller has written it.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct DefaultEntry {
     /// The action is the controller's, not that of the program.
