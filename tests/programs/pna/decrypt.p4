@@ -46,7 +46,7 @@ control Before(
     apply {
         if (headers.outer.what == 1) {
             ostd.decrypt = true;
-            ostd.said = (SecurityAssocId_t)(bit<32>)headers.outer.association;
+            ostd.said = (SecurityAssocId_t)(bit<32>) headers.outer.association;
             ostd.decrypt_start_offset = 2;
         }
     }
