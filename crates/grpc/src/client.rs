@@ -28,7 +28,7 @@ const WINDOW_BYTES: u32 = 8 << 20;
 /// The trailer of an answer has an error for each update of the request.
 const TRAILER_BYTES_MAX: u32 = 64 << 20;
 
-/// Where a server listens: `HOST:PORT`, `HOST` or `unix:PATH`.
+/// Address of a server: `HOST:PORT`, `HOST` or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerAddress {
     Tcp { host: String, port: u16 },

@@ -273,7 +273,7 @@ fn c06_a_p4info_matches_its_program_by_name() {
     let missing = r"insert table_entry { table_id: $const_default exact(1,\x01) do(drop) }";
     assert_eq!(desk.codes(&[missing]), [Code::NotFound]);
     assert_eq!(desk.get(0).unwrap().unwrap().p4info, Some(own));
-    // What does not fit the program is refused, and the running one stays.
+    // A P4Info that does not fit the program is refused, and the running program stays.
     let refused = |what: &str, change: fn(&mut p4info::P4Info)| {
         let mut p4info = desk.p4info.clone();
         change(&mut p4info);

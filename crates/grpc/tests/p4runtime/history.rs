@@ -11,7 +11,7 @@ pub enum Operation {
     Read,
 }
 
-/// What an operation has answered.
+/// The answer of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Done,

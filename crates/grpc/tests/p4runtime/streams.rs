@@ -75,7 +75,7 @@ fn l02_a_slow_controller_loses_packets_and_no_notices() {
     wait_until("nothing is lost", || bench.n_lost() > 0);
     slow.arbitrate("", Some(7));
     let (mut numbers, mut is_told) = (Vec::new(), false);
-    // What is lost is counted.
+    // Lost messages are counted.
     while !is_told || numbers.len() as u64 + bench.n_lost() < u64::from(N_PACKETS) {
         match slow.next().unwrap() {
             Some(Update::Packet(packet)) => {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct P4rtArgs {
-    /// Where the server listens: HOST:PORT or unix:PATH
+    /// Address of the P4 server: HOST:PORT or unix:PATH
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9559", global = true)]
     pub server: ServerAddress,
     /// Which switch of the server

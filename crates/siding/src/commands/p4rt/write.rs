@@ -164,7 +164,7 @@ impl Connected<'_> {
     }
 }
 
-/// Where an entity stands among those to be deleted: what uses others comes first.
+/// Rank of an entity in the order of deletion: users come before the entities that they use.
 fn rank(entity: &Entity) -> u8 {
     match entity {
         Entity::TableEntry(_) => 0,
