@@ -5,6 +5,7 @@ use crate::fault::{Fault, Problem};
 use crate::ids::TableId;
 use crate::key::EntityKey;
 use crate::query::{EntryQuery, Extras, Query};
+use crate::reading::Reading;
 use crate::schema::Schema;
 use crate::update::{Atomicity, Batch, Update, UpdateKind};
 use crate::validate::validate;
@@ -33,6 +34,23 @@ pub trait Target {
     /// order. A query for one entity that does not exist gives an empty answer, except for direct resources,
     /// whose entry must exist.
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault>;
+
+    /// Begins a read that is answered in steps. Its answer is that of [`read`](Self::read) at this moment, whatever is written
+    /// before the last step. Targets that can read large tables piece by piece override the three methods.
+    fn begin_read(&mut self, query: &Query) -> Result<Reading, Fault> {
+        self.read(query).map(Reading::of)
+    }
+
+    /// The next entities of a read, about `n_max` of them; none at its end.
+    fn read_on(&mut self, reading: &mut Reading, n_max: usize) -> Result<Vec<Entity>, Fault> {
+        Ok(reading.take_ready(n_max))
+    }
+
+    /// Ends a read, at its end or before.
+    fn end_read(&mut self, _: Reading) {}
+
+    /// Announces that so many more entries are about to be inserted. Changes nothing that can be seen.
+    fn reserve(&mut self, _: TableId, _n_more: u64) {}
 
     /// Returns whether packets see either none or all of the changes between the calls that make up one
     /// batch. A switch that processes no packet while a batch is applied returns true.

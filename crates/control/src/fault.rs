@@ -382,6 +382,11 @@ pub enum Problem {
     #[error("undoing the batch failed: {why}")]
     RollbackFailed { why: String },
 
+    #[error("the program was replaced meanwhile: send the request again")]
+    ProgramReplaced,
+    #[error("more than {limit} entries were changed before they were read: read again, faster or in parts")]
+    ReadOvertaken { limit: usize },
+
     // ---- programs
     #[error("COMMIT takes the config that was saved: leave `config` out, or use VERIFY_AND_COMMIT")]
     ConfigWithCommit,
@@ -442,7 +447,7 @@ impl Problem {
             }
             AlreadyExists { .. } | ValueSetMemberTwice { .. } => Code::AlreadyExists,
             InUse { .. } => Code::FailedPrecondition,
-            BatchAborted { .. } => Code::Aborted,
+            BatchAborted { .. } | ProgramReplaced | ReadOvertaken { .. } => Code::Aborted,
             RollbackFailed { .. } => Code::Internal,
             AmbiguousName { .. }
             | UnknownPart { .. }

@@ -2,6 +2,7 @@
 //! and there and back with random entities.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use control::packets::{ControllerPacket, PacketIo, PacketMetadata};
 use control::schema::DataType;
@@ -159,7 +160,7 @@ fn through(
     kind: UpdateKind,
     entity: &Entity,
 ) -> Result<(Entity, Entity), Fault> {
-    let (schema, mut store) = (schema(), Store::new());
+    let (schema, mut store) = (Arc::new(schema()), Store::new());
     let update = Update { kind, entity: entity.clone() };
     validate(&schema, &update).unwrap();
     let mut target = Translated { schema: &schema, translator, target: &mut store };
@@ -325,7 +326,7 @@ fn f3_names_are_allocated_until_none_is_left() {
 
 #[test]
 fn f3_deletions_and_queries_allocate_nothing() {
-    let schema = schema();
+    let schema = Arc::new(schema());
     let mut translator = translator(Options::default());
     let mut store = Store::new();
     let mut target = Translated { schema: &schema, translator: &mut translator, target: &mut store };
@@ -351,7 +352,7 @@ fn f3_deletions_and_queries_allocate_nothing() {
 
 #[test]
 fn f3_a_batch_has_one_result_per_update() {
-    let schema = schema();
+    let schema = Arc::new(schema());
     let mut translator =
         translator(Options { rules: rules("[vrf_t]\nvalues = { a = 1, b = 2 }"), ..Options::default() });
     let mut store = Store::new();
@@ -484,7 +485,7 @@ fn f3_one_shots_and_members() {
 /// The values of the program change, those of the controller do not.
 #[test]
 fn f3_entities_move_to_the_next_program_by_the_names_of_controllers() {
-    let schema = schema();
+    let schema = Arc::new(schema());
     let all = |target: &dyn Target| {
         let entries = target.read(&Query::TableEntries(EntryQuery::default())).unwrap();
         entries.into_iter().chain(target.read(&Query::MulticastGroups(None)).unwrap()).collect::<Vec<_>>()

@@ -469,7 +469,11 @@ impl Switch {
     }
 
     /// Lets `f` write and read entities of a prepared program.
-    pub fn with_prepared<T>(&self, of: &mut Prepared, f: impl FnOnce(&Schema, &mut dyn Target) -> T) -> T {
+    pub fn with_prepared<T>(
+        &self,
+        of: &mut Prepared,
+        f: impl FnOnce(&Arc<Schema>, &mut dyn Target) -> T,
+    ) -> T {
         let schema = Arc::clone(of.0.schema());
         f(&schema, &mut of.0.at(self.shared.clock.now_ns()))
     }
@@ -479,7 +483,7 @@ impl Switch {
     pub fn copy_entities<T>(
         &self,
         of: &mut Prepared,
-        copy: impl FnOnce(&Schema, &mut dyn Target, &HashSet<TableId>, &Schema, &mut dyn Target) -> T,
+        copy: impl FnOnce(&Arc<Schema>, &mut dyn Target, &HashSet<TableId>, &Arc<Schema>, &mut dyn Target) -> T,
     ) -> Option<T> {
         let (mut plane, now_ns) = (lock(&self.shared.plane), self.shared.clock.now_ns());
         let before = plane.generation.as_mut()?;
@@ -527,7 +531,10 @@ impl Switch {
     }
 
     /// Lets `f` write and read entities, with nobody else doing so meanwhile.
-    pub fn with_target<T>(&self, f: impl FnOnce(&Schema, &mut dyn Target) -> T) -> Result<T, SwitchError> {
+    pub fn with_target<T>(
+        &self,
+        f: impl FnOnce(&Arc<Schema>, &mut dyn Target) -> T,
+    ) -> Result<T, SwitchError> {
         let mut plane = lock(&self.shared.plane);
         plane.n_changes += 1;
         let generation = plane.generation.as_mut().ok_or(SwitchError::NoProgram)?;

@@ -5,6 +5,7 @@ use ir::Bits;
 use p4info::proto::p4::v1::ForwardingPipelineConfig;
 use smol_str::SmolStr;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Why a forwarding pipeline config cannot be used, or a packet cannot be sent.
@@ -49,18 +50,18 @@ impl Messages {
 }
 
 /// Work on the entities of a program.
-pub type Work<'w> = &'w mut dyn FnMut(&Schema, &mut dyn Target);
+pub type Work<'w> = &'w mut dyn FnMut(&Arc<Schema>, &mut dyn Target);
 
 /// The running program, while its entities are copied to another one.
 pub struct Before<'b> {
-    pub schema: &'b Schema,
+    pub schema: &'b Arc<Schema>,
     pub target: &'b mut dyn Target,
     /// Tables whose default action is another one than the program's.
     pub other_defaults: &'b HashSet<TableId>,
 }
 
 /// Copies the entities of the running program into another one.
-pub type Copy<'c> = &'c mut dyn FnMut(Before<'_>, &Schema, &mut dyn Target);
+pub type Copy<'c> = &'c mut dyn FnMut(Before<'_>, &Arc<Schema>, &mut dyn Target);
 
 /// A switch. All calls may block.
 pub trait Device: Send + Sync + 'static {

@@ -9,6 +9,7 @@
 //!
 //! Start reading at [`Device`] and `service.rs`.
 
+mod answers;
 mod client;
 mod device;
 mod failure;
@@ -21,6 +22,7 @@ mod pipeline;
 mod server;
 mod service;
 mod shared;
+mod steps;
 mod stream;
 
 /// The service as tonic generates it, with its client.

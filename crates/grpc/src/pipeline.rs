@@ -50,7 +50,7 @@ pub(crate) struct New<P> {
     pub(crate) translator: Translator,
 }
 
-/// The programs of a switch. Locked while entities are written or read.
+/// The programs of a switch. Locked for each step of what writes or reads entities.
 pub(crate) struct Pipelines<P> {
     running: Option<View>,
     /// That of the running program.

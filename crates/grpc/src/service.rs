@@ -1,14 +1,16 @@
 //! The requests of controllers.
 
+use crate::answers::Answers;
 use crate::device::{ConfigFault, Device};
 use crate::p4_v1::p4_runtime_server::P4Runtime;
 use crate::pipeline::{New, Pipelines};
 use crate::shared::{Shared, lock};
+use crate::steps::Steps;
 use crate::{failure, stream};
 use control::session::{RoleName, SessionFault, WriteTicket, WriterClaim};
 use control::sync::{Migration, migrate};
 use control::translate::Translated;
-use control::{Entity, Target};
+use control::{Entity, Target, Update};
 use p4info::proto::p4::v1 as pb;
 use pb::get_forwarding_pipeline_config_request::ResponseType;
 use pb::set_forwarding_pipeline_config_request::Action;
@@ -36,20 +38,23 @@ impl<D: Device> Shared<D> {
     fn write(&self, request: &pb::WriteRequest) -> Result<(), Status> {
         self.check_device(request.device_id)?;
         let _writing = self.begin_write(p4runtime::write_claim(request))?;
-        let mut pipelines = lock(&self.pipelines);
-        let role = self.role(&pipelines, &RoleName(request.role.as_str().into()));
-        let is_saved = pipelines.saved().is_some();
-        let written = self.with_target(&mut pipelines, |target| {
-            let schema = target.schema;
-            let results = p4runtime::write_if(schema, target, request, &|update| {
-                role.check_write(schema, &update.entity)
-            });
-            // Digests are those of the program that runs.
-            let has_digests = !is_saved && request.updates.iter().any(is_of_digest);
-            (results, has_digests.then(|| configs(target)))
-        });
-        let (results, digests) = written?;
-        if let Some(digests) = digests {
+        let _turn = lock(&self.turn);
+        let (role, is_saved, mut steps) = {
+            let mut pipelines = lock(&self.pipelines);
+            let role = self.role(&pipelines, &RoleName(request.role.as_str().into()));
+            (role, pipelines.saved().is_some(), Steps::new(self, &mut pipelines)?)
+        };
+        let schema = Arc::clone(&steps.schema);
+        let check = |update: &Update| role.check_write(&schema, &update.entity);
+        let is_atomic = request.atomicity() == pb::write_request::Atomicity::DataplaneAtomic;
+        let results = if is_atomic {
+            steps.step(|target| p4runtime::write_if(&schema, target, request, &check))?
+        } else {
+            p4runtime::write_if(&schema, &mut steps, request, &check)
+        };
+        // Digests are those of the program that runs.
+        if !is_saved && request.updates.iter().any(is_of_digest) {
+            let digests = steps.step(|target| configs(target))?;
             lock(&self.lists).configure(&digests);
             // Lists may be due earlier.
             self.device.wake();
@@ -58,31 +63,40 @@ impl<D: Device> Shared<D> {
         failure::parts(&results).map_or(Ok(()), Err)
     }
 
-    /// Answers a read in several messages.
+    /// Answers a read in several messages, which are made while they are sent.
     fn read(
         &self,
         request: &pb::ReadRequest,
         send: &mut dyn FnMut(Result<pb::ReadResponse, Status>) -> bool,
     ) {
-        let mut pipelines = lock(&self.pipelines);
-        let role = self.role(&pipelines, &RoleName(request.role.as_str().into()));
-        let read = self.with_target(&mut pipelines, |target| {
-            p4runtime::read_if(target.schema, target, request, &|entity| role.sees(entity))
-        });
-        drop(pipelines);
-        let mut results = match read {
-            Ok(results) => results,
+        let turn = lock(&self.turn);
+        let begun = || {
+            let mut pipelines = lock(&self.pipelines);
+            let role = self.role(&pipelines, &RoleName(request.role.as_str().into()));
+            Ok::<_, Status>((role, Steps::new(self, &mut pipelines)?))
+        };
+        let (role, mut steps) = match begun() {
+            Ok(begun) => begun,
             Err(status) => {
                 send(Err(status));
                 return;
             }
         };
-        let entities = results.iter_mut().flat_map(|result| result.iter_mut()).flat_map(std::mem::take);
-        let entities: Vec<pb::Entity> = entities.collect();
-        if !p4runtime::read_responses(entities).all(|response| send(Ok(response))) {
+        let schema = Arc::clone(&steps.schema);
+        let mut answers = match Answers::begin(&mut steps, request) {
+            Ok(answers) => answers,
+            Err(status) => {
+                send(Err(status));
+                return;
+            }
+        };
+        drop(turn);
+        let entities = std::iter::from_fn(|| answers.step()).flatten().filter(|entity| role.sees(entity));
+        let encoded = entities.map(|entity| p4runtime::encode_answer(&schema, entity));
+        if !p4runtime::read_responses(encoded).all(|response| send(Ok(response))) {
             return;
         }
-        if let Some(status) = failure::parts(&results) {
+        if let Some(status) = failure::parts(&answers.results()) {
             send(Err(status));
         }
     }
@@ -107,18 +121,21 @@ impl<D: Device> Shared<D> {
             }
             Ok(Action::VerifyAndSave) => {
                 let (config, program) = prepared(config)?;
+                let _turn = lock(&self.turn);
                 let mut pipelines = lock(&self.pipelines);
                 let new = pipelines.adopt(&self.device, config, program).map_err(refused)?;
                 pipelines.save(new);
             }
             Ok(Action::VerifyAndCommit) => {
                 let (config, program) = prepared(config)?;
+                let _turn = lock(&self.turn);
                 let mut pipelines = lock(&self.pipelines);
                 let new = pipelines.adopt(&self.device, config, program).map_err(refused)?;
                 self.commit(&mut pipelines, Some(new)).map_err(refused)?;
             }
             Ok(Action::ReconcileAndCommit) => {
                 let (config, program) = prepared(config)?;
+                let _turn = lock(&self.turn);
                 let mut pipelines = lock(&self.pipelines);
                 let mut new = pipelines.adopt(&self.device, config, program).map_err(refused)?;
                 self.keep_entities(&mut pipelines, &mut new).map_err(refused)?;
@@ -128,6 +145,7 @@ impl<D: Device> Shared<D> {
                 if config.is_some() {
                     return Err(Status::invalid_argument("`config` must not be set with COMMIT"));
                 }
+                let _turn = lock(&self.turn);
                 self.commit(&mut lock(&self.pipelines), None).map_err(refused)?;
             }
             Ok(Action::Unspecified) => return Err(Status::invalid_argument("`action` is not set")),

@@ -18,6 +18,8 @@ pub(crate) struct Shared<D: Device> {
     pub(crate) device: D,
     /// Programs are set one after the other.
     pub(crate) setting: Mutex<()>,
+    /// Writes are made, and reads begun, one after the other.
+    pub(crate) turn: Mutex<()>,
     pub(crate) pipelines: Mutex<Pipelines<D::Program>>,
     pub(crate) controllers: Mutex<Controllers>,
     /// Controllers may have a primary again.
@@ -46,6 +48,7 @@ impl<D: Device> Shared<D> {
         Shared {
             device,
             setting: Mutex::default(),
+            turn: Mutex::default(),
             pipelines: Mutex::new(Pipelines::new(translation)),
             controllers: Mutex::new(Controllers { sessions, outboxes: FxHashMap::default() }),
             primary_came: Condvar::new(),

@@ -215,9 +215,15 @@ impl Store for Interpreter {
         Some(self.tables.table(table)?.get(handle)?.read())
     }
 
-    fn visit_entries(&self, table: TableId, visit: &mut dyn FnMut(StoredEntry)) {
+    fn visit_entries_after(
+        &self,
+        table: TableId,
+        after: Option<EntryHandle>,
+        n_max: usize,
+        visit: &mut dyn FnMut(StoredEntry),
+    ) {
         let Some(table) = self.tables.table(table) else { return };
-        table.entries().into_iter().for_each(|entry| visit(entry.read()));
+        table.entries_after(after, n_max).into_iter().for_each(|entry| visit(entry.read()));
     }
 
     fn insert(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {

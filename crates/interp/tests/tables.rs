@@ -191,7 +191,7 @@ proptest! {
             prop_assert_eq!(tables.table(id).unwrap().n_entries(), model.entries.len());
         }
         let order: Vec<_> = model.entries.iter().map(|(m, p, _)| (m.clone(), *p)).collect();
-        let entries = tables.table(id).unwrap().entries();
+        let entries = tables.table(id).unwrap().entries_after(None, usize::MAX);
         let found: Vec<_> = entries.iter().map(|e| (e.matches.clone(), e.priority)).collect();
         prop_assert_eq!(found, order);
     }

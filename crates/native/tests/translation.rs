@@ -10,6 +10,7 @@ use interp::Silent;
 use ir::Bits;
 use native::{BuildOptions, build, native_device};
 use std::path::Path;
+use std::sync::Arc;
 use target::{BlockRunner, Config, Device, Store};
 
 /// Updates in the terms of controllers.
@@ -96,7 +97,7 @@ type Sent = Vec<(Option<u32>, Vec<u8>)>;
 
 /// Writes everything, reads it back, and sends packets. Returns what leaves for each.
 fn run<E: BlockRunner + Store>(
-    schema: &Schema,
+    schema: &Arc<Schema>,
     program: &ir::Program,
     mut device: Device<E>,
     send: impl Fn(&mut Device<E>, u32, &[u8]) -> Sent,
@@ -153,8 +154,8 @@ fn controllers_write_names_and_packets_meet_numbers() {
     let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
     let runnable = driver::runnable(&mut checked, None);
     let runnable = runnable.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
-    let schema = Schema::new(&runnable.control_plane.p4info).unwrap();
-    let interpreted = interp::interpreter(runnable.program.clone(), schema.clone(), Config::default());
+    let schema = Arc::new(Schema::new(&runnable.control_plane.p4info).unwrap());
+    let interpreted = interp::interpreter(runnable.program.clone(), Arc::clone(&schema), Config::default());
     let expected = run(&schema, &runnable.program, interpreted.unwrap(), |device, port, bytes| {
         let out = device.switch.inject(port, bytes, &mut Silent);
         out.into_iter().map(|out| (out.port(), out.bytes)).collect()
@@ -166,7 +167,7 @@ fn controllers_write_names_and_packets_meet_numbers() {
     let dir = TestDir::new();
     let options = BuildOptions { compile: dir.options(), ..Default::default() };
     let pipeline = build(&runnable.program, &checked.sources, &options).unwrap();
-    let compiled = native_device(pipeline, runnable.program.clone(), schema.clone(), Config::default());
+    let compiled = native_device(pipeline, runnable.program.clone(), Arc::clone(&schema), Config::default());
     let found = run(&schema, &runnable.program, compiled.unwrap(), |device, port, bytes| {
         let out = device.switch.inject(port, bytes, &mut ());
         out.into_iter().map(|out| (out.port(), out.bytes)).collect()

@@ -25,6 +25,7 @@ mod decode;
 mod encode;
 mod pipeline;
 mod query;
+mod reading;
 mod request;
 mod session;
 mod stream;
@@ -37,7 +38,8 @@ pub use pipeline::{
     config_response, decode_config, decode_config_parts, decode_pipeline_change, encode_config,
 };
 pub use query::decode_query;
-pub use request::{read, read_if, request_status, status, write, write_if};
+pub use reading::Answer;
+pub use request::{encode_answer, read, request_status, status, write, write_if};
 pub use session::{decode_arbitration, decode_role_config, encode_notice, pipeline_claim, write_claim};
 pub use stream::{
     StreamRequest, capabilities, decode_digest_list, decode_idle_notice, decode_packet_in,

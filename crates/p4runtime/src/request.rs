@@ -1,17 +1,21 @@
 //! Whole requests.
 
-use control::{Atomicity, Batch, Code, Entity, Fault, Problem, Results, Schema, Target, Update};
+use control::{Atomicity, Batch, Code, Entity, Fault, Problem, Results, Schema, TableId, Target, Update};
 use p4info::proto::google::rpc::Status;
 use p4info::proto::p4::v1 as pb;
 use prost::{Message, Name};
+use std::collections::BTreeMap;
 
 use crate::Inside;
 use crate::decode::{decode_update, path_of};
 use crate::encode::encode_entity;
-use crate::query::decode_query;
+use crate::reading::Answer;
 
 /// Namespace of the codes of errors. There are none besides the canonical ones.
 pub(crate) const ERROR_SPACE: &str = "siding";
+
+/// Updates that are decoded at once, if they do not belong together.
+const N_OF_STEP: usize = 4096;
 
 /// Applies a `WriteRequest`: one result for each of its updates. Device, role and election are not looked at. Fails if
 /// the request as a whole cannot be applied; nothing has then changed, and the status has no details.
@@ -36,9 +40,46 @@ pub fn write_if(
         }
     };
     control::check_atomicity(target, atomicity, request.updates.len())?;
+    let n_of_step = match atomicity {
+        Atomicity::ContinueOnError => N_OF_STEP,
+        Atomicity::RollbackOnError | Atomicity::DataplaneAtomic => request.updates.len().max(1),
+    };
+    if request.updates.len() > N_OF_STEP {
+        insertions(request).into_iter().for_each(|(table, n_more)| target.reserve(table, n_more));
+    }
     let mut results = Vec::with_capacity(request.updates.len());
-    let mut updates = Vec::with_capacity(request.updates.len());
+    for updates in request.updates.chunks(n_of_step) {
+        write_step(schema, target, (updates, atomicity), check, &mut results)?;
+    }
+    let at = |(i, result): (usize, Result<(), Fault>)| result.inside(format_args!("updates[{i}]"));
+    Ok(results.into_iter().enumerate().map(at).collect())
+}
+
+/// Tables with the number of entries that a request inserts.
+fn insertions(request: &pb::WriteRequest) -> BTreeMap<TableId, u64> {
+    let mut tables = BTreeMap::new();
     for update in &request.updates {
+        let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
+        if let Some(pb::entity::Entity::TableEntry(entry)) = entity
+            && update.r#type() == pb::update::Type::Insert
+        {
+            *tables.entry(TableId(entry.table_id)).or_default() += 1;
+        }
+    }
+    tables
+}
+
+/// Applies updates of a request, which are all of them if they belong together.
+fn write_step(
+    schema: &Schema,
+    target: &mut dyn Target,
+    (of_step, atomicity): (&[pb::Update], Atomicity),
+    check: &dyn Fn(&Update) -> Result<(), Fault>,
+    all_results: &mut Results,
+) -> Result<(), Fault> {
+    let mut results = Vec::with_capacity(of_step.len());
+    let mut updates = Vec::with_capacity(of_step.len());
+    for update in of_step {
         match decode_update(schema, update).and_then(|update| check(&update).map(|()| update)) {
             Ok(update) => {
                 updates.push(update);
@@ -53,7 +94,7 @@ pub fn write_if(
             let applied = control::apply(schema, target, &Batch { updates, atomicity })?;
             debug_assert_eq!(applied.len(), n_decoded);
             let mut applied = applied.into_iter();
-            for (result, update) in results.iter_mut().zip(&request.updates) {
+            for (result, update) in results.iter_mut().zip(of_step) {
                 if result.is_ok()
                     && let Some(outcome) = applied.next()
                 {
@@ -67,8 +108,8 @@ pub fn write_if(
             }
         }
     }
-    let at = |(i, result): (usize, Result<(), Fault>)| result.inside(format_args!("updates[{i}]"));
-    Ok(results.into_iter().enumerate().map(at).collect())
+    all_results.append(&mut results);
+    Ok(())
 }
 
 /// Faults of a batch as a whole are not those of a field.
@@ -85,33 +126,21 @@ fn below_entity(fault: Fault, update: &pb::Update) -> Fault {
 /// Answers a `ReadRequest`: the entities, or the fault, for each of the entities that were asked for.
 pub fn read(
     schema: &Schema,
-    target: &dyn Target,
+    target: &mut dyn Target,
     request: &pb::ReadRequest,
 ) -> Vec<Result<Vec<pb::Entity>, Fault>> {
-    read_if(schema, target, request, &|_| true)
+    let answers = Answer::begin(schema, target, request);
+    let all = |mut answer: Answer| {
+        let steps = std::iter::from_fn(|| answer.next(target, usize::MAX));
+        let entities = steps.flatten().map(|entity| encode_answer(schema, entity)).collect();
+        answer.result().map(|()| entities)
+    };
+    answers.into_iter().map(all).collect()
 }
 
-/// Like [`read()`], for a controller that is not told of everything: entities for which `sees` is false are left out.
-pub fn read_if(
-    schema: &Schema,
-    target: &dyn Target,
-    request: &pb::ReadRequest,
-    sees: &dyn Fn(&Entity) -> bool,
-) -> Vec<Result<Vec<pb::Entity>, Fault>> {
-    let one = |(i, entity): (usize, &pb::Entity)| {
-        let answer = || {
-            let query = decode_query(schema, entity)?;
-            let found = control::validate_query(schema, &query).and_then(|()| target.read(&query));
-            match &entity.entity {
-                Some(entity) => found.inside(path_of(entity)),
-                None => found,
-            }
-        };
-        let found = answer().inside(format_args!("entities[{i}]"))?;
-        let seen = found.into_iter().filter(|entity| sees(entity));
-        Ok(seen.map(|entity| encode_entity(schema, &as_written(schema, entity))).collect())
-    };
-    request.entities.iter().enumerate().map(one).collect()
+/// An entity as an answer.
+pub fn encode_answer(schema: &Schema, entity: Entity) -> pb::Entity {
+    encode_entity(schema, &as_written(schema, entity))
 }
 
 /// Leaves out what no update could write.

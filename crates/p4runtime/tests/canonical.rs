@@ -171,7 +171,7 @@ fn e4_what_was_written_comes_back_in_canonical_form() {
         assert_eq!(results, [Ok(())], "{written}");
         let asked = update("INSERT", "counter_entry {}").entity.unwrap();
         let request = pb::ReadRequest { entities: vec![asked], ..Default::default() };
-        let answer = p4runtime::read(&schema, &store, &request).remove(0).unwrap();
+        let answer = p4runtime::read(&schema, &mut store, &request).remove(0).unwrap();
         assert_eq!(answer, [update(kind, expected).entity.unwrap()], "{written}");
         // An answer can be written as it is, and is then the same.
         let mut again = Store::default();

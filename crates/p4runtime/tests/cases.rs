@@ -52,7 +52,7 @@ fn run(schema: &Schema, case: &str) -> String {
     let outcome = if kind == "read" {
         let entities = request.updates.iter().map(|update| update.entity.clone().unwrap_or_default());
         let request = pb::ReadRequest { entities: entities.collect(), ..pb::ReadRequest::default() };
-        p4runtime::read(schema, &Anything, &request).remove(0).map(|_| ())
+        p4runtime::read(schema, &mut Anything, &request).remove(0).map(|_| ())
     } else {
         let results = p4runtime::write(schema, &mut Anything, &request).unwrap();
         assert_eq!(results.len(), 1, "results for one update");

@@ -312,7 +312,7 @@ fn use_all(update: pb::Update) {
     assert_eq!(results.len(), 2);
     assert_eq!(p4runtime::status(&results).is_none(), results.iter().all(Result::is_ok));
     let request = pb::ReadRequest { entities: vec![entity], ..pb::ReadRequest::default() };
-    assert_eq!(p4runtime::read(&SCHEMA, &Nothing, &request).len(), 1);
+    assert_eq!(p4runtime::read(&SCHEMA, &mut Nothing, &request).len(), 1);
 }
 
 proptest! {
@@ -463,9 +463,9 @@ fn e2_queries_that_fail_beside_others() {
     let bad =
         entity(pb::entity::Entity::CounterEntry(pb::CounterEntry { counter_id: 9, ..Default::default() }));
     let request = pb::ReadRequest { entities: vec![good, bad], ..pb::ReadRequest::default() };
-    let results = p4runtime::read(&SCHEMA, &Nothing, &request);
+    let results = p4runtime::read(&SCHEMA, &mut Nothing, &request);
     assert_eq!(results[0], Ok(vec![]));
     let status = p4runtime::status(&results).unwrap();
     assert_eq!((status.code, status.details.len()), (Code::Unknown.number(), 2));
-    assert!(p4runtime::read(&SCHEMA, &Nothing, &pb::ReadRequest::default()).is_empty());
+    assert!(p4runtime::read(&SCHEMA, &mut Nothing, &pb::ReadRequest::default()).is_empty());
 }

@@ -3,7 +3,7 @@
 use crate::entities::{Entities, EntitiesAt, View};
 use crate::traffic::Unrunnable;
 use crate::{BlockRunner, Config, Store, Switch};
-use control::{Entity, Fault, Query, Schema, TableId, Target, Update, UpdateKind};
+use control::{Entity, Fault, Query, Reading, Schema, TableId, Target, Update, UpdateKind};
 use std::sync::Arc;
 
 /// A switch and its control plane's view of it.
@@ -44,6 +44,22 @@ impl<E: BlockRunner + Store> Target for Device<E> {
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
         let Switch { runner, pre, .. } = &self.switch;
         self.entities.read(View { store: runner, pre: pre.shared(), now_ns: self.switch.now_ns() }, query)
+    }
+
+    fn begin_read(&mut self, query: &Query) -> Result<Reading, Fault> {
+        self.target().begin_read(query)
+    }
+
+    fn read_on(&mut self, reading: &mut Reading, n_max: usize) -> Result<Vec<Entity>, Fault> {
+        self.target().read_on(reading, n_max)
+    }
+
+    fn end_read(&mut self, reading: Reading) {
+        self.target().end_read(reading);
+    }
+
+    fn reserve(&mut self, table: TableId, n_more: u64) {
+        self.target().reserve(table, n_more);
     }
 
     fn restore(&mut self, kind: UpdateKind, entity: Entity) -> Result<(), Fault> {

@@ -5,14 +5,16 @@ use crate::entity::Entity;
 use crate::fault::{Fault, Problem};
 use crate::ids::TableId;
 use crate::query::Query;
+use crate::reading::Reading;
 use crate::schema::Schema;
 use crate::update::{Update, UpdateKind};
 
 use super::translator::Translator;
+use std::sync::Arc;
 
 /// Takes and gives the values of controllers, and keeps those of the program in another target.
 pub struct Translated<'t> {
-    pub schema: &'t Schema,
+    pub schema: &'t Arc<Schema>,
     pub translator: &'t mut Translator,
     pub target: &'t mut dyn Target,
 }
@@ -47,16 +49,33 @@ impl Target for Translated<'_> {
                 Ok(Vec::new())
             };
         };
-        let found = self.target.read(&inner)?;
-        let translated = found.into_iter().filter_map(|mut entity| {
-            match self.translator.answer(self.schema, &mut entity) {
-                Ok(()) => Some(Ok(entity)),
-                // Controllers have no name for this cell, so they cannot ask for it either.
-                Err(fault) if is_of_index(&fault) => None,
-                Err(fault) => Some(Err(fault)),
+        self.answers(self.target.read(&inner)?)
+    }
+
+    fn begin_read(&mut self, query: &Query) -> Result<Reading, Fault> {
+        match self.translator.query(self.schema, query)? {
+            Some(inner) => self.target.begin_read(&inner),
+            None => self.read(query).map(Reading::of),
+        }
+    }
+
+    fn read_on(&mut self, reading: &mut Reading, n_max: usize) -> Result<Vec<Entity>, Fault> {
+        loop {
+            let found = self.target.read_on(reading, n_max)?;
+            let is_end = found.is_empty();
+            let answers = self.answers(found)?;
+            if is_end || !answers.is_empty() {
+                return Ok(answers);
             }
-        });
-        translated.collect()
+        }
+    }
+
+    fn end_read(&mut self, reading: Reading) {
+        self.target.end_read(reading);
+    }
+
+    fn reserve(&mut self, table: TableId, n_more: u64) {
+        self.target.reserve(table, n_more);
     }
 
     fn is_batch_atomic(&self) -> bool {
@@ -70,6 +89,24 @@ impl Target for Translated<'_> {
 
     fn has_default_of_program(&self, table: TableId) -> bool {
         self.target.has_default_of_program(table)
+    }
+}
+
+impl Translated<'_> {
+    /// Translates what the target has answered.
+    fn answers(&self, found: Vec<Entity>) -> Result<Vec<Entity>, Fault> {
+        if self.translator.is_empty() {
+            return Ok(found);
+        }
+        let translated = found.into_iter().filter_map(|mut entity| {
+            match self.translator.answer(self.schema, &mut entity) {
+                Ok(()) => Some(Ok(entity)),
+                // Controllers have no name for this cell, so they cannot ask for it either.
+                Err(fault) if is_of_index(&fault) => None,
+                Err(fault) => Some(Err(fault)),
+            }
+        });
+        translated.collect()
     }
 }
 

@@ -91,7 +91,7 @@ impl Switch for Inside {
     }
 
     fn read(&mut self, request: &pb::ReadRequest) -> Result<Answer, Finding> {
-        let answers = p4runtime::read(&self.schema, &self.device, request);
+        let answers = p4runtime::read(&self.schema, &mut self.device, request);
         require(
             answers.len() == request.entities.len(),
             "there is not one answer for each question",

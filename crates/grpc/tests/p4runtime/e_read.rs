@@ -2,6 +2,8 @@
 
 use crate::bench::*;
 use crate::desk::Desk;
+use p4info::P4Info;
+use tonic::{Status, Streaming};
 
 #[test]
 fn e01_e02_good_questions_are_answered_beside_bad_ones() {
@@ -35,6 +37,88 @@ fn e02_long_answers_come_in_messages_that_clients_take() {
     // More than 4 MiB altogether, which a message must not have.
     let found = bench.read(all_entries()).unwrap();
     assert_eq!(found.len(), 40_000);
+}
+
+/// A switch with `n` entries whose metadata take a KiB each, and its P4Info.
+fn with_long_entries(n: u64) -> (Bench, P4Info, Controller) {
+    let (bench, _) = Bench::running();
+    let mut primary = bench.controller();
+    primary.elect("", 1);
+    let wide =
+        PROGRAM.replace("size = 64;\n        support_timeout", "size = 100000;\n        support_timeout");
+    bench.set(Action::VerifyAndCommit, &wide, 1).unwrap();
+    let p4info = bench.get(0).unwrap().unwrap().p4info.unwrap();
+    bench.write((0..n).map(|i| long_station(&p4info, Type::Insert, i, 2)).collect()).unwrap();
+    (bench, p4info, primary)
+}
+
+fn long_station(p4info: &P4Info, kind: Type, of: u64, port: u8) -> pb::Update {
+    let mut update = station(p4info, kind, of, port);
+    let entity = update.entity.as_mut().and_then(|entity| entity.entity.as_mut());
+    let Some(Entity::TableEntry(entry)) = entity else { panic!() };
+    entry.metadata = vec![port; 1024];
+    update
+}
+
+/// The answer to a question for all entries, of which one message has been received.
+fn slow_answer(bench: &Bench) -> (Vec<pb::Entity>, Streaming<pb::ReadResponse>) {
+    let entities = all_entries().into_iter().map(|entity| pb::Entity { entity: Some(entity) }).collect();
+    let request = pb::ReadRequest { device_id: DEVICE, entities, ..pb::ReadRequest::default() };
+    let mut client = bench.client.clone();
+    bench.runtime.block_on(async {
+        let mut answers = client.read(request).await.unwrap().into_inner();
+        (answers.message().await.unwrap().unwrap().entities, answers)
+    })
+}
+
+/// The rest of an answer, and how it ends.
+fn rest(bench: &Bench, mut answers: Streaming<pb::ReadResponse>) -> (Vec<pb::Entity>, Result<(), Status>) {
+    let mut found = Vec::new();
+    bench.runtime.block_on(async {
+        loop {
+            match answers.message().await {
+                Ok(Some(answer)) => found.extend(answer.entities),
+                Ok(None) => return (found, Ok(())),
+                Err(status) => return (found, Err(status)),
+            }
+        }
+    })
+}
+
+#[test]
+fn e03_a_slow_reader_sees_one_moment_and_holds_nobody_up() {
+    let (bench, p4info, _primary) = with_long_entries(40_000);
+    let before = bench.read(all_entries()).unwrap();
+    assert_eq!(before.len(), 40_000);
+    let (mut found, answers) = slow_answer(&bench);
+    // Others write and read while the answer is under way.
+    let change = |i: u64| match i % 3 {
+        0 => station(&p4info, Type::Delete, i, 2),
+        1 => long_station(&p4info, Type::Modify, i, 3),
+        _ => long_station(&p4info, Type::Insert, 50_000 + i, 4),
+    };
+    for part in 0..4 {
+        bench.write((part * 10_000..(part + 1) * 10_000).map(change).collect()).unwrap();
+    }
+    let after = bench.read(all_entries()).unwrap();
+    assert_ne!(after, before);
+    let (others, end) = rest(&bench, answers);
+    found.extend(others);
+    end.unwrap();
+    assert!(found == before, "{} entries, of {}", found.len(), before.len());
+}
+
+#[test]
+fn e03_a_read_ends_with_the_program() {
+    let (bench, _, _primary) = with_long_entries(40_000);
+    let (first, answers) = slow_answer(&bench);
+    bench.set(Action::VerifyAndCommit, PROGRAM, 1).unwrap();
+    let (others, end) = rest(&bench, answers);
+    assert!(first.len() + others.len() < 40_000);
+    let status = end.unwrap_err();
+    let [(code, text)] = &details(&status)[..] else { panic!("{status}") };
+    assert_eq!(*code, Code::Aborted as i32, "{text}");
+    assert!(text.contains("program was replaced"), "{text}");
 }
 
 #[test]

@@ -53,9 +53,15 @@ impl Table {
     }
 
     /// Entries in the order in which they were inserted.
-    pub fn entries(&self) -> Vec<&StoredEntry> {
-        let mut entries: Vec<&StoredEntry> = self.entries.iter().flatten().collect();
-        entries.sort_unstable_by_key(|e| e.handle);
+    pub fn entries_after(&self, after: Option<EntryHandle>, n_max: usize) -> Vec<&StoredEntry> {
+        let is_after = |entry: &&StoredEntry| after.is_none_or(|after| entry.handle > after);
+        let mut entries: Vec<&StoredEntry> = self.entries.iter().flatten().filter(is_after).collect();
+        if n_max < entries.len() {
+            // Only the first ones have to be in order.
+            entries.select_nth_unstable_by_key(n_max, |entry| entry.handle);
+            entries.truncate(n_max);
+        }
+        entries.sort_unstable_by_key(|entry| entry.handle);
         entries
     }
 

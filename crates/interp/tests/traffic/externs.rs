@@ -79,7 +79,7 @@ fn hits_count_and_are_metered_by_themselves() {
     let mut switch = switch("externs.p4");
     let table = switch.program().tables.iter().find(|(_, t)| t.name == "I.t").unwrap().0;
     assert_eq!(call(&mut switch, 5, 1, 0), 0);
-    let handle = switch.runner.tables.table(table).unwrap().entries()[0].handle;
+    let handle = switch.runner.tables.table(table).unwrap().entries_after(None, 1)[0].handle;
     let direct = switch.runner.tables.direct(table, EntryRef::Entry(handle)).unwrap();
     assert_eq!((direct.n_packets, direct.n_bytes), (1, 13));
     direct.meter.set_rates(Some(RATES), 0);

@@ -247,14 +247,15 @@ impl Ops<'_> {
         }
     }
 
-    /// All entries in the order of their handles.
-    pub(crate) fn table_entries(&self, table: u32) -> Vec<RawEntry> {
+    /// At most `n_max` entries in the order of their handles: those after a handle, or from the first.
+    pub(crate) fn table_entries(&self, table: u32, after: Option<u64>, n_max: usize) -> Vec<RawEntry> {
         let mut entries = Vec::new();
         if self.check_table(table).is_err() {
             return entries;
         }
-        let mut after = u64::MAX;
-        loop {
+        // The largest number is before the first.
+        let mut after = after.unwrap_or(u64::MAX);
+        while entries.len() < n_max {
             let mut found = abi::EntryView::EMPTY;
             // SAFETY: see above.
             unsafe {
@@ -264,6 +265,7 @@ impl Ops<'_> {
                 entries.push(self.to_entry(table, &found));
             }
         }
+        entries
     }
 
     pub(crate) fn table_n_entries(&self, table: u32) -> u64 {

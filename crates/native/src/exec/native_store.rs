@@ -31,7 +31,12 @@ pass_on! {
         fn table_shapes() -> &TableShapes;
         fn find(table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle>;
         fn entry(table: TableId, handle: EntryHandle) -> Option<StoredEntry>;
-        fn visit_entries(table: TableId, visit: &mut dyn FnMut(StoredEntry));
+        fn visit_entries_after(
+            table: TableId,
+            after: Option<EntryHandle>,
+            n_max: usize,
+            visit: &mut dyn FnMut(StoredEntry)
+        );
         fn default_action(table: TableId) -> Option<Action>;
         fn direct(table: TableId, entry: EntryRef) -> Option<DirectCells>;
         fn visit_members(profile: ObjectId, visit: &mut dyn FnMut(u32, Action));

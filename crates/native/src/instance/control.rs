@@ -394,10 +394,16 @@ impl Store for Control {
         })?
     }
 
-    fn visit_entries(&self, table: TableId, visit: &mut dyn FnMut(StoredEntry)) {
+    fn visit_entries_after(
+        &self,
+        table: TableId,
+        after: Option<EntryHandle>,
+        n_max: usize,
+        visit: &mut dyn FnMut(StoredEntry),
+    ) {
         // Visitors may want something of the store themselves.
         let entries = self.with_table(table, ConcurrentOp::Read, |table| {
-            let raw = table.ops.table_entries(table.id);
+            let raw = table.ops.table_entries(table.id, after.map(|after| after.serial), n_max);
             raw.iter().map(|raw| table.stored(raw)).collect::<Vec<_>>()
         });
         entries.unwrap_or_default().into_iter().for_each(visit);

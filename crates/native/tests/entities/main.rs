@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod steps;
 
 use common::TestDir;
 use control::schema::Object;

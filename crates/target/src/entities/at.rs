@@ -3,7 +3,7 @@
 use super::{Entities, State, View};
 use crate::store::{EntryHandle, Store};
 use crate::traffic::SharedPre;
-use control::{Entity, Extras, Fault, Query, TableEntry, TableId, Target, Update, UpdateKind};
+use control::{Entity, Extras, Fault, Query, Reading, TableEntry, TableId, Target, Update, UpdateKind};
 
 /// The entities of a program at a moment, made by [`Entities::at`].
 pub struct EntitiesAt<'a, S> {
@@ -62,5 +62,25 @@ impl<S: Store> Target for EntitiesAt<'_, S> {
 
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
         self.entities.read(self.view(), query)
+    }
+
+    fn begin_read(&mut self, query: &Query) -> Result<Reading, Fault> {
+        let view = View { store: &*self.store, pre: self.pre, now_ns: self.now_ns };
+        self.entities.begin_read(view, query)
+    }
+
+    fn read_on(&mut self, reading: &mut Reading, n_max: usize) -> Result<Vec<Entity>, Fault> {
+        let view = View { store: &*self.store, pre: self.pre, now_ns: self.now_ns };
+        self.entities.read_on(view, reading, n_max)
+    }
+
+    fn end_read(&mut self, reading: Reading) {
+        self.entities.end_read(&reading);
+    }
+
+    fn reserve(&mut self, table: TableId, n_more: u64) {
+        if let Some(id) = self.entities.names().tables.get(&table) {
+            self.store.reserve(*id, n_more);
+        }
     }
 }

@@ -144,6 +144,7 @@ impl Entities {
     ) -> Result<(), Fault> {
         let (table, target) = self.direct(&state, update, &counter.entry)?;
         let Some(data) = &counter.data else { return Ok(()) };
+        self.keep_for_reads(state.view(), table, target);
         let set = state.store.set_direct_count(table, target, count(data));
         set.map_err(|e| self.fault(&e, &update.entity))
     }
@@ -155,6 +156,7 @@ impl Entities {
         meter: &DirectMeterEntry,
     ) -> Result<(), Fault> {
         let (table, target) = self.direct(&state, update, &meter.entry)?;
+        self.keep_for_reads(state.view(), table, target);
         let set = state.store.set_direct_rates(table, target, rates(meter.config.as_ref()), state.now_ns);
         set.map_err(|e| self.fault(&e, &update.entity))
     }

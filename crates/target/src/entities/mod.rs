@@ -11,7 +11,9 @@ mod cells;
 mod many;
 mod names;
 mod profiles;
+mod reading;
 mod replication;
+mod snapshots;
 mod tables;
 mod values;
 
@@ -25,6 +27,7 @@ use crate::traffic::SharedPre;
 use control::*;
 use ir::{ObjectId, Program};
 use rustc_hash::FxHashMap;
+use snapshots::Snapshots;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -44,6 +47,7 @@ pub struct Entities {
     programming: Programming,
     /// Maximum sizes of groups, as written; 0 if the controller set none.
     max_sizes: FxHashMap<(ObjectId, u32), u32>,
+    snapshots: Snapshots,
 }
 
 /// Data of an entry that only the controller reads.
@@ -72,6 +76,12 @@ pub struct State<'a> {
     pub now_ns: u64,
 }
 
+impl State<'_> {
+    fn view(&self) -> View<'_> {
+        View { store: &*self.store, pre: self.pre, now_ns: self.now_ns }
+    }
+}
+
 /// Read access to the state of a program.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
@@ -94,6 +104,7 @@ impl Entities {
             defaults: FxHashMap::default(),
             programming: Programming::default(),
             max_sizes: FxHashMap::default(),
+            snapshots: Snapshots::default(),
         }
     }
 

@@ -82,7 +82,11 @@ impl Entities {
     }
 
     /// The table in the program, and the matches in its terms.
-    fn key(&self, table: TableId, given: &[FieldMatch]) -> Result<Option<(ir::TableId, Matches)>, Fault> {
+    pub(super) fn key(
+        &self,
+        table: TableId,
+        given: &[FieldMatch],
+    ) -> Result<Option<(ir::TableId, Matches)>, Fault> {
         let (Some(known), Some(id)) = (self.schema.tables.get(table), self.names.tables.get(&table)) else {
             return Ok(None);
         };
@@ -147,6 +151,12 @@ impl Entities {
         if entry.is_default_action {
             return self.write_default_entry(state, update, entry, id);
         }
+        if update.kind != UpdateKind::Insert
+            && !self.snapshots.is_empty()
+            && let Some(handle) = state.store.find(id, &matches, entry.priority)
+        {
+            self.keep_for_reads(state.view(), id, Target::Entry(handle));
+        }
         if update.kind == UpdateKind::Delete {
             let deleted = state.store.delete(id, &matches, entry.priority);
             let handle = deleted.map_err(|e| self.fault(&e, &update.entity))?;
@@ -192,6 +202,9 @@ impl Entities {
         (id, handle): (ir::TableId, Result<EntryHandle, TableError>),
     ) -> Result<(), Fault> {
         let handle = handle.map_err(|e| self.fault(&e, &update.entity))?;
+        if update.kind == UpdateKind::Insert {
+            self.snapshots.leave_out(id, handle);
+        }
         self.keep(id, handle, entry);
         self.set_direct(state, id, Target::Entry(handle), entry).map_err(|e| self.fault(&e, &update.entity))
     }
@@ -306,53 +319,7 @@ impl Entities {
         self.defaults.get(&table).is_none_or(|entry| !entry.has_action)
     }
 
-    pub(super) fn read_table_entries(&self, view: View<'_>, query: &EntryQuery) -> Vec<Entity> {
-        let mut out = Vec::new();
-        for (table, id) in super::select(&self.names.tables, query.table) {
-            let Some(known) = self.schema.tables.get(*table) else { continue };
-            if query.is_default_action {
-                out.push(self.default_entry(view, (*table, *id), known, query.extras));
-                continue;
-            }
-            let mut found = |stored: StoredEntry| {
-                if query.table.is_none() || is_wanted(query, &self.entry(*table, *id, known, &stored)) {
-                    out.push(self.entry_with_extras(view, (*table, *id), known, &stored, query.extras));
-                }
-            };
-            let key = self.key(*table, &query.matches).ok().flatten();
-            match key.filter(|_| query.table.is_some() && !query.matches.is_empty()) {
-                Some((_, matches)) if query.priority > 0 || !known.needs_priority() => {
-                    let handle = view.store.find(*id, &matches, query.priority);
-                    handle.and_then(|handle| view.store.entry(*id, handle)).into_iter().for_each(found);
-                }
-                Some((_, matches)) => {
-                    let wanted = self.shape(*id).map(|shape| shape.normalise(&matches));
-                    view.store.visit_entries(*id, &mut |stored| {
-                        if wanted.as_ref().is_none_or(|wanted| *wanted == stored.matches) {
-                            found(stored);
-                        }
-                    });
-                }
-                None => view.store.visit_entries(*id, &mut found),
-            }
-        }
-        out.into_iter().map(Entity::TableEntry).collect()
-    }
-
-    /// The entry of a table that has this handle, as a controller reads it.
-    pub(super) fn entry_at(
-        &self,
-        view: View<'_>,
-        table: TableId,
-        handle: EntryHandle,
-        extras: Extras,
-    ) -> Option<TableEntry> {
-        let id = *self.names.tables.get(&table)?;
-        let stored = view.store.entry(id, handle)?;
-        Some(self.entry_with_extras(view, (table, id), self.schema.tables.get(table)?, &stored, extras))
-    }
-
-    fn default_entry(
+    pub(super) fn default_entry(
         &self,
         view: View<'_>,
         (table, id): (TableId, ir::TableId),
@@ -371,59 +338,6 @@ impl Entities {
         };
         let direct = view.store.direct(id, Target::Default).unwrap_or_default();
         with_direct(entry, known, &direct, extras)
-    }
-
-    /// An entry with the extras that a query asks for.
-    fn entry_with_extras(
-        &self,
-        view: View<'_>,
-        (table, id): (TableId, ir::TableId),
-        known: &schema::Table,
-        stored: &StoredEntry,
-        extras: Extras,
-    ) -> TableEntry {
-        let mut entry = with_direct(self.entry(table, id, known, stored), known, &stored.direct, extras);
-        if extras.time_since_last_hit && known.has_idle_timeout {
-            let idle = view.now_ns.saturating_sub(stored.last_hit_ns);
-            entry.time_since_last_hit_ns = Some(i64::try_from(idle).unwrap_or(i64::MAX));
-        }
-        entry
-    }
-
-    fn entry(
-        &self,
-        table: TableId,
-        id: ir::TableId,
-        known: &schema::Table,
-        stored: &StoredEntry,
-    ) -> TableEntry {
-        let matches = values::field_matches(&known.keys, &stored.matches);
-        let controller_data = self.controller_data.get(&(id, stored.handle));
-        TableEntry {
-            action: self.table_action(table, controller_data, &stored.action),
-            is_const: stored.is_const,
-            metadata: controller_data
-                .map(|controller_data| controller_data.metadata.clone())
-                .unwrap_or_default(),
-            controller_metadata: controller_data
-                .map_or(0, |controller_data| controller_data.controller_metadata),
-            idle_timeout_ns: i64::try_from(stored.idle_timeout_ns).unwrap_or(i64::MAX),
-            ..TableEntry::new(table, matches, stored.priority)
-        }
-    }
-
-    fn table_action(
-        &self,
-        table: TableId,
-        controller_data: Option<&ControllerData>,
-        action: &StoredAction,
-    ) -> Option<TableAction> {
-        match action {
-            StoredAction::Action(action) => self.control_action(table, action).map(TableAction::Action),
-            StoredAction::Member(member) => Some(TableAction::Member(MemberId(*member))),
-            StoredAction::Group(group) => Some(TableAction::Group(GroupId(*group))),
-            StoredAction::OneShot => controller_data?.one_shot.clone().map(TableAction::OneShot),
-        }
     }
 
     /// Writes the direct counter and the direct meter of an entry.
@@ -491,18 +405,12 @@ pub(super) fn watch_port(port: Option<&Port>) -> Result<Option<u32>, Fault> {
     port.map(super::replication::number).transpose().map_err(|fault| fault.inside("watch_port"))
 }
 
-fn is_wanted(query: &EntryQuery, entry: &TableEntry) -> bool {
-    let action = match &entry.action {
-        Some(TableAction::Action(action)) => Some(action.id),
-        Some(TableAction::Member(_) | TableAction::Group(_) | TableAction::OneShot(_)) | None => None,
-    };
-    (query.priority == 0 || query.priority == entry.priority)
-        && (query.action.is_none() || query.action == action)
-        && (query.metadata.is_empty() || query.metadata == entry.metadata)
-        && (query.controller_metadata == 0 || query.controller_metadata == entry.controller_metadata)
-}
-
-fn with_direct(entry: TableEntry, known: &schema::Table, direct: &DirectCells, extras: Extras) -> TableEntry {
+pub(super) fn with_direct(
+    entry: TableEntry,
+    known: &schema::Table,
+    direct: &DirectCells,
+    extras: Extras,
+) -> TableEntry {
     let has_counter = known.direct_counter.is_some() && extras.counter_data;
     let has_meter = known.direct_meter.is_some() && extras.meter_config;
     TableEntry {

@@ -45,8 +45,20 @@ pub trait Store {
     /// Returns an entry; `None` if it has been deleted.
     fn entry(&self, table: TableId, handle: EntryHandle) -> Option<StoredEntry>;
 
-    /// Visits entries in insertion order, beginning with those that the program declares.
-    fn visit_entries(&self, table: TableId, visit: &mut dyn FnMut(StoredEntry));
+    /// Visits at most `n_max` entries in insertion order: those after an entry, or from the first, beginning with those that
+    /// the program declares.
+    fn visit_entries_after(
+        &self,
+        table: TableId,
+        after: Option<EntryHandle>,
+        n_max: usize,
+        visit: &mut dyn FnMut(StoredEntry),
+    );
+
+    /// Visits all entries in this order.
+    fn visit_entries(&self, table: TableId, visit: &mut dyn FnMut(StoredEntry)) {
+        self.visit_entries_after(table, None, usize::MAX, visit);
+    }
 
     /// Announces that `_n_more` entries are about to be inserted, so that the store can make room for all of them at once.
     /// Changes nothing else.

@@ -1,0 +1,95 @@
+//! Work on the entities of a program in steps, between which packets, messages and other requests have their turn.
+
+use crate::device::Device;
+use crate::failure;
+use crate::pipeline::Pipelines;
+use crate::shared::{Shared, lock};
+use control::translate::Translated;
+use control::{Entity, Fault, Problem, Query, Reading, Schema, TableId, Target, Update, UpdateKind};
+use std::sync::Arc;
+use tonic::Status;
+
+/// Entities of one step at most.
+pub(crate) const N_OF_STEP: usize = 4096;
+
+/// The program that a request means, in the values of controllers. Each call is a step, or several; it fails once another
+/// program runs.
+pub(crate) struct Steps<'s, D: Device> {
+    shared: &'s Shared<D>,
+    pub(crate) schema: Arc<Schema>,
+}
+
+impl<'s, D: Device> Steps<'s, D> {
+    /// Fails if there is no program.
+    pub(crate) fn new(
+        shared: &'s Shared<D>,
+        pipelines: &mut Pipelines<D::Program>,
+    ) -> Result<Steps<'s, D>, Status> {
+        let schema = shared.with_target(pipelines, |target| Arc::clone(target.schema))?;
+        Ok(Steps { shared, schema })
+    }
+
+    /// One step.
+    pub(crate) fn step<T>(&self, work: impl FnOnce(&mut Translated<'_>) -> T) -> Result<T, Status> {
+        let mut pipelines = lock(&self.shared.pipelines);
+        let mut work = Some(work);
+        let mut if_same = |target: &mut Translated<'_>| {
+            let work = if Arc::ptr_eq(target.schema, &self.schema) { work.take() } else { None };
+            work.map(|work| work(target))
+        };
+        // A program may have been saved meanwhile.
+        let done = match self.shared.with_target(&mut pipelines, &mut if_same)? {
+            None => self.shared.with_running(&mut pipelines, if_same)?,
+            done => done,
+        };
+        done.ok_or_else(|| failure::request(&Problem::ProgramReplaced.into()))
+    }
+
+    fn of_target<T>(&self, work: impl FnOnce(&mut Translated<'_>) -> Result<T, Fault>) -> Result<T, Fault> {
+        self.step(work).unwrap_or_else(|_| Err(Problem::ProgramReplaced.into()))
+    }
+}
+
+impl<D: Device> Target for Steps<'_, D> {
+    fn write(&mut self, update: &Update) -> Result<(), Fault> {
+        self.of_target(|target| target.write(update))
+    }
+
+    fn write_many(&mut self, updates: &[&Update]) -> Vec<Result<(), Fault>> {
+        let step = |updates: &[&Update]| {
+            let written = self.step(|target| target.write_many(updates));
+            written.unwrap_or_else(|_| updates.iter().map(|_| Err(Problem::ProgramReplaced.into())).collect())
+        };
+        updates.chunks(N_OF_STEP).flat_map(step).collect()
+    }
+
+    fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
+        self.of_target(|target| target.read(query))
+    }
+
+    fn begin_read(&mut self, query: &Query) -> Result<Reading, Fault> {
+        self.of_target(|target| target.begin_read(query))
+    }
+
+    fn read_on(&mut self, reading: &mut Reading, n_max: usize) -> Result<Vec<Entity>, Fault> {
+        self.of_target(|target| target.read_on(reading, n_max))
+    }
+
+    fn end_read(&mut self, reading: Reading) {
+        // A program that is gone keeps nothing.
+        let _ = self.step(|target| target.end_read(reading));
+    }
+
+    fn reserve(&mut self, table: TableId, n_more: u64) {
+        // Without a program the next call says so.
+        let _ = self.step(|target| target.reserve(table, n_more));
+    }
+
+    fn restore(&mut self, kind: UpdateKind, entity: Entity) -> Result<(), Fault> {
+        self.of_target(|target| target.restore(kind, entity))
+    }
+
+    fn has_default_of_program(&self, table: TableId) -> bool {
+        self.step(|target| target.has_default_of_program(table)).unwrap_or_default()
+    }
+}
