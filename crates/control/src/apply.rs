@@ -69,6 +69,11 @@ pub trait Target {
     fn has_default_of_program(&self, _: TableId) -> bool {
         false
     }
+
+    /// Entries that the program declares and that an update has deleted, by their keys alone.
+    fn deleted_entries_of_program(&self) -> Vec<TableEntry> {
+        Vec::new()
+    }
 }
 
 /// Leaves out of an entity what an update cannot write.

@@ -6,13 +6,15 @@
 //! Both read entities in one order: what others refer to comes first.
 
 use crate::{
-    Code, Data, Entity, EntityKey, EntryQuery, Extras, Fault, Problem, Query, Schema, TableEntry, TableId,
-    Target, Update, UpdateKind, validate,
+    Code, CounterData, Data, Entity, EntityKey, EntryQuery, Extras, Fault, Problem, Query, Schema,
+    TableEntry, Target, Update, UpdateKind, validate, writable,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Faults that [`Migration`] keeps as text.
 const N_FAULTS_MAX: usize = 100;
+/// Entities that are copied at once.
+const N_OF_STEP: usize = 1 << 16;
 
 /// Result of [`migrate`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,45 +46,47 @@ pub fn mirror(schema: &Schema, from: &dyn Target, to: &mut dyn Target) -> Result
     for query in [entries, groups, members] {
         remove_others(schema, from, to, &query)?;
     }
-    let queries = queries(schema, |_| true, DirectCells::Separate);
+    let queries = queries(schema, DirectCells::Separate);
     queries.iter().try_for_each(|query| make_equal(schema, from, to, query))
 }
 
-/// Writes the entities of `from` that its program does not declare into `to`, whose program has `to_schema`. Default actions
-/// are written for tables of which `has_other_default` is true: a controller has changed them.
+/// Writes what a controller has changed in `from` into `to`, whose program has `to_schema` and which no controller has written
+/// to: entities that the program of `from` does not declare, default actions, direct counters and meters, times since the last
+/// hit. Entries that a controller has deleted are deleted.
 pub fn migrate(
     from_schema: &Schema,
-    from: &dyn Target,
+    from: &mut dyn Target,
     to_schema: &Schema,
     to: &mut dyn Target,
-    has_other_default: impl Fn(TableId) -> bool,
 ) -> Migration {
     let mut migration = Migration::default();
-    for query in queries(from_schema, has_other_default, DirectCells::WithEntries) {
-        let found = match from.read(&query) {
-            Ok(found) => found,
-            // A target that does not know this kind of entity has none.
-            Err(fault) if fault.code() == Code::Unimplemented => continue,
-            Err(fault) => {
-                migration.n_refused += 1;
-                migration.faults.push(fault.to_string());
-                continue;
-            }
-        };
-        let written = found.into_iter().filter(|entity| !is_initial(entity));
-        let updates = written.map(|entity| update(to_schema, entity)).collect();
+    for entry in from.deleted_entries_of_program() {
+        let update = Update { kind: UpdateKind::Delete, entity: Entity::TableEntry(entry) };
+        if validate(to_schema, &update).is_ok() {
+            // Programs that do not declare the entry have nothing to delete.
+            let _ = to.write(&update);
+        }
+    }
+    for query in queries(from_schema, DirectCells::WithEntries) {
         let mut problems = BTreeMap::<String, u64>::new();
-        for result in write_all(to_schema, to, updates) {
-            match result {
-                Ok(()) => migration.n_copied += 1,
-                Err(fault) => {
-                    migration.n_refused += 1;
-                    let problem = fault.problem().to_string();
-                    if problems.len() < N_FAULTS_MAX || problems.contains_key(&problem) {
-                        *problems.entry(problem).or_default() += 1;
+        let copied = each_step(from, &query, &mut |from, found| {
+            let changed = found.into_iter().filter_map(|entity| change(to_schema, from, entity)).collect();
+            for result in write_all(to_schema, to, changed) {
+                match result {
+                    Ok(()) => migration.n_copied += 1,
+                    Err(fault) => {
+                        migration.n_refused += 1;
+                        let problem = fault.problem().to_string();
+                        if problems.len() < N_FAULTS_MAX || problems.contains_key(&problem) {
+                            *problems.entry(problem).or_default() += 1;
+                        }
                     }
                 }
             }
+        });
+        if let Err(fault) = copied {
+            migration.n_refused += 1;
+            migration.faults.push(fault.to_string());
         }
         let table = match &query {
             Query::TableEntries(query) => query.table,
@@ -107,40 +111,56 @@ pub fn migrate(
     migration
 }
 
+/// Reads what a query asks for in steps. A target that does not know this kind of entity has none.
+fn each_step(
+    from: &mut dyn Target,
+    query: &Query,
+    work: &mut dyn FnMut(&dyn Target, Vec<Entity>),
+) -> Result<(), Fault> {
+    let mut reading = match from.begin_read(query) {
+        Err(fault) if fault.code() == Code::Unimplemented => return Ok(()),
+        begun => begun?,
+    };
+    let result = loop {
+        match from.read_on(&mut reading, N_OF_STEP) {
+            Ok(found) if found.is_empty() => break Ok(()),
+            Ok(found) => work(from, found),
+            Err(fault) => break Err(fault),
+        }
+    };
+    from.end_read(reading);
+    result
+}
+
 fn n_entries(n: u64) -> String {
     if n == 1 { "1 entry".to_owned() } else { format!("{n} entries") }
 }
 
 /// The updates that make a fresh target of the same program accept packets as `from` does: entries, groups, sessions and
-/// rates that its program does not declare. Values of counters and registers are left out. Default actions are among them for
-/// tables of which `has_other_default` is true. Fails if something that `from` has cannot be read.
-pub fn configuration(
-    schema: &Schema,
-    from: &dyn Target,
-    has_other_default: impl Fn(TableId) -> bool,
-) -> Result<Vec<Update>, Fault> {
-    let mut updates = Vec::new();
-    for query in queries(schema, has_other_default, DirectCells::WithEntries) {
+/// rates that its program does not declare, and deletions of those that it declares. Values of counters and registers are left
+/// out. Fails if something that `from` has cannot be read.
+pub fn configuration(schema: &Schema, from: &mut dyn Target) -> Result<Vec<Update>, Fault> {
+    let delete = |entry| Update { kind: UpdateKind::Delete, entity: Entity::TableEntry(entry) };
+    let mut updates: Vec<Update> = from.deleted_entries_of_program().into_iter().map(delete).collect();
+    for query in queries(schema, DirectCells::WithEntries) {
         if matches!(query, Query::Registers { .. } | Query::Counters { .. }) {
             continue;
         }
-        let found = match from.read(&query) {
-            // A target that does not know this kind of entity has none.
-            Err(fault) if fault.code() == Code::Unimplemented => continue,
-            found => found?,
-        };
-        updates.extend(found.into_iter().filter(|entity| !is_initial(entity)).map(|mut entity| {
-            if let Entity::TableEntry(entry) = &mut entity {
-                entry.counter_data = None;
-            }
-            update(schema, entity)
-        }));
+        each_step(from, &query, &mut |from, found| {
+            updates.extend(found.into_iter().filter_map(|mut entity| {
+                if let Entity::TableEntry(entry) = &mut entity {
+                    entry.counter_data = None;
+                    entry.time_since_last_hit_ns = None;
+                }
+                Some(change(schema, from, entity)?.update)
+            }));
+        })?;
     }
     Ok(updates)
 }
 
-/// All entities, those first that others refer to. Default actions are asked for where `wants_default` says so.
-fn queries(schema: &Schema, wants_default: impl Fn(TableId) -> bool, cells: DirectCells) -> Vec<Query> {
+/// All entities, those first that others refer to.
+fn queries(schema: &Schema, cells: DirectCells) -> Vec<Query> {
     let mut all = vec![
         Query::ValueSets(None),
         Query::Members { profile: None, member: None },
@@ -151,12 +171,11 @@ fn queries(schema: &Schema, wants_default: impl Fn(TableId) -> bool, cells: Dire
         let extras = Extras {
             meter_config: is_with_entries && table.direct_meter.is_some(),
             counter_data: is_with_entries && table.direct_counter.is_some(),
+            time_since_last_hit: is_with_entries && table.has_idle_timeout,
             ..Extras::default()
         };
         let query = EntryQuery { table: Some(table.id), extras, ..EntryQuery::default() };
-        if wants_default(table.id) {
-            all.push(Query::TableEntries(EntryQuery { is_default_action: true, ..query.clone() }));
-        }
+        all.push(Query::TableEntries(EntryQuery { is_default_action: true, ..query.clone() }));
         all.push(Query::TableEntries(query));
     }
     all.extend([
@@ -212,23 +231,55 @@ fn make_equal(schema: &Schema, from: &dyn Target, to: &mut dyn Target, query: &Q
     Ok(())
 }
 
-/// Returns whether the entity has its initial state, that of a target without any writes.
-fn is_initial(entity: &Entity) -> bool {
-    match entity {
-        Entity::TableEntry(entry) => entry.is_const,
-        Entity::Counter(counter) => counter.data.is_none_or(|data| data == Default::default()),
-        Entity::Meter(meter) => meter.config.is_none(),
-        Entity::Register(register) => register.data.as_ref().is_none_or(is_zero),
-        Entity::ValueSet(value_set) => value_set.members.is_empty(),
-        Entity::ActionProfileMember(_)
+/// A change that a controller or packets have made to what a program declares.
+struct Change {
+    update: Update,
+    /// Time since the last hit of an entry with a timeout, in nanoseconds.
+    idle_ns: Option<i64>,
+}
+
+/// The change that gives a fresh target an entity of `from`; `None` if the program of `from` declares it as it is.
+fn change(to_schema: &Schema, from: &dyn Target, entity: Entity) -> Option<Change> {
+    let (mut idle_ns, mut is_declared) = (None, false);
+    let entity = match entity {
+        Entity::TableEntry(entry) => {
+            idle_ns = entry.time_since_last_hit_ns.filter(|_| entry.idle_timeout_ns > 0);
+            is_declared = entry.is_default_action || entry.is_const;
+            let is_of_program = entry.is_default_action && from.has_default_of_program(entry.table);
+            // An update without an action leaves that of the program in place.
+            let action = entry.action.filter(|_| !entry.is_const && !is_of_program);
+            let counter_data = entry.counter_data.filter(|data| *data != CounterData::default());
+            let mut entry = TableEntry { action, counter_data, is_const: false, ..entry };
+            to_schema.direct_uses.strip(&mut entry);
+            Entity::TableEntry(entry)
+        }
+        other => other,
+    };
+    let entity = writable(entity);
+    let (kind, is_initial) = match &entity {
+        Entity::TableEntry(entry) if is_declared => {
+            let TableEntry { action, counter_data, meter_config, metadata, .. } = entry;
+            let has_data = counter_data.is_some() || meter_config.is_some();
+            let has_metadata = !metadata.is_empty() || entry.controller_metadata != 0;
+            (UpdateKind::Modify, action.is_none() && !has_data && !has_metadata)
+        }
+        Entity::Counter(counter) => {
+            (UpdateKind::Modify, counter.data.is_none_or(|data| data == CounterData::default()))
+        }
+        Entity::Meter(meter) => (UpdateKind::Modify, meter.config.is_none()),
+        Entity::Register(register) => (UpdateKind::Modify, register.data.as_ref().is_none_or(is_zero)),
+        Entity::ValueSet(value_set) => (UpdateKind::Modify, value_set.members.is_empty()),
+        Entity::TableEntry(_)
+        | Entity::ActionProfileMember(_)
         | Entity::ActionProfileGroup(_)
         | Entity::DirectMeter(_)
         | Entity::DirectCounter(_)
         | Entity::MulticastGroup(_)
         | Entity::CloneSession(_)
         | Entity::Digest(_)
-        | Entity::Extern(_) => false,
-    }
+        | Entity::Extern(_) => (UpdateKind::Insert, false),
+    };
+    (!is_initial).then_some(Change { update: Update { kind, entity }, idle_ns })
 }
 
 fn is_zero(data: &Data) -> bool {
@@ -239,37 +290,29 @@ fn is_zero(data: &Data) -> bool {
     }
 }
 
-/// The update that writes an entity as it was read.
-fn update(schema: &Schema, entity: Entity) -> Update {
-    let entity = match entity {
-        // Answers have these, updates must not.
-        Entity::TableEntry(entry) => {
-            let mut entry = TableEntry { time_since_last_hit_ns: None, meter_counter_data: None, ..entry };
-            schema.direct_uses.strip(&mut entry);
-            Entity::TableEntry(entry)
-        }
-        other => other,
-    };
-    let is_modified_only = match &entity {
-        Entity::TableEntry(entry) => entry.is_default_action,
-        Entity::Counter(_) | Entity::Meter(_) | Entity::Register(_) | Entity::ValueSet(_) => true,
-        _ => false,
-    };
-    let kind = if is_modified_only { UpdateKind::Modify } else { UpdateKind::Insert };
-    Update { kind, entity }
-}
-
-/// Writes valid updates in one call, so that entries of a table go in together; modifies entities that are there already.
-fn write_all(schema: &Schema, target: &mut dyn Target, updates: Vec<Update>) -> Vec<Result<(), Fault>> {
-    let mut results: Vec<_> = updates.iter().map(|update| validate(schema, update)).collect();
-    let valid: Vec<&Update> =
-        updates.iter().zip(&results).filter(|(_, result)| result.is_ok()).map(|(update, _)| update).collect();
+/// Makes changes in one call, so that entries of a table go in together; modifies entities that are there already.
+fn write_all(schema: &Schema, target: &mut dyn Target, changes: Vec<Change>) -> Vec<Result<(), Fault>> {
+    let mut results: Vec<_> = changes.iter().map(|change| validate(schema, &change.update)).collect();
+    let valid: Vec<&Update> = changes
+        .iter()
+        .zip(&results)
+        .filter(|(_, result)| result.is_ok())
+        .map(|(change, _)| &change.update)
+        .collect();
     let written = target.write_many(&valid);
     results.iter_mut().filter(|result| result.is_ok()).zip(written).for_each(|(result, of)| *result = of);
-    for (update, result) in updates.into_iter().zip(&mut results) {
+    for (Change { mut update, idle_ns }, result) in changes.into_iter().zip(&mut results) {
         // The program declares it, or two names of the old program are one in the new.
         if matches!(result, Err(fault) if matches!(fault.problem(), Problem::AlreadyExists { .. })) {
-            *result = target.write(&Update { kind: UpdateKind::Modify, ..update });
+            update.kind = UpdateKind::Modify;
+            *result = target.write(&update);
+        }
+        if idle_ns.is_some()
+            && result.is_ok()
+            && let Entity::TableEntry(entry) = update.entity
+        {
+            let entity = Entity::TableEntry(TableEntry { time_since_last_hit_ns: idle_ns, ..entry });
+            *result = target.restore(UpdateKind::Modify, entity);
         }
     }
     results

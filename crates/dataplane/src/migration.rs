@@ -2,10 +2,8 @@
 
 use crate::plane::RunningProgram;
 use control::sync::{Migration, migrate};
-use control::{Fault, Schema, TableId, Target, Update};
-use std::collections::HashSet;
+use control::{Fault, Schema, Target, Update};
 use std::sync::Arc;
-use target::Store;
 
 /// Copies the entities of a running program to `to`, which has `to_schema`. Entities that the program itself declares are
 /// left out.
@@ -16,25 +14,11 @@ pub(crate) fn copy_entities(
     now_ns: u64,
 ) -> Migration {
     let schema = Arc::clone(from.schema());
-    let changed = tables_with_other_default(from, &schema);
-    migrate(&schema, &from.at(now_ns), to_schema, to, |table| changed.contains(&table))
+    migrate(&schema, &mut from.at(now_ns), to_schema, to)
 }
 
 /// The updates that bring a fresh switch of the program to the configuration of this one.
 pub(crate) fn configuration(from: &mut RunningProgram, now_ns: u64) -> Result<Vec<Update>, Fault> {
     let schema = Arc::clone(from.schema());
-    let changed = tables_with_other_default(from, &schema);
-    control::sync::configuration(&schema, &from.at(now_ns), |table| changed.contains(&table))
-}
-
-/// The tables whose default action is another one than the program's.
-pub(crate) fn tables_with_other_default(running: &RunningProgram, schema: &Schema) -> HashSet<TableId> {
-    schema.tables.iter().map(|table| table.id).filter(|table| has_other_default(running, *table)).collect()
-}
-
-/// True if the default action is not the one that the program declares.
-fn has_other_default(running: &RunningProgram, table: TableId) -> bool {
-    let Some(id) = running.entities.names().tables.get(&table) else { return false };
-    let Some(shape) = running.control.table_shapes().get(ir::lookup::index(*id)) else { return false };
-    running.control.default_action(*id).is_some_and(|action| action != shape.initial_default)
+    control::sync::configuration(&schema, &mut from.at(now_ns))
 }

@@ -5,7 +5,7 @@ use crate::ageing::take_expired;
 use crate::clock::Clock;
 use crate::controller_queues::{ControllerQueues, PacketIn};
 use crate::mailbox::Mailbox;
-use crate::migration::{configuration, copy_entities, tables_with_other_default};
+use crate::migration::{configuration, copy_entities};
 use crate::options::{Compiled, Options};
 use crate::plane::RunningProgram;
 use crate::ports::{PortKind, PortSpec};
@@ -15,9 +15,9 @@ use crate::worker::{Place, Running, Worker};
 use crate::worker_loop;
 use arch::PortFault;
 use control::sync::Migration;
-use control::{Entity, Fault, Query, Schema, TableId, Target, Update};
+use control::{Entity, Fault, Query, Schema, Target, Update};
 use packet_io::{LinkState, Port, PortError};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -479,17 +479,16 @@ impl Switch {
     }
 
     /// Lets `copy` copy entities of the running program, which is first, into a prepared one, with nobody else writing meanwhile.
-    /// The set has the tables whose default action is another one than the program's. `None` if there is no program.
+    /// `None` if there is no program.
     pub fn copy_entities<T>(
         &self,
         of: &mut Prepared,
-        copy: impl FnOnce(&Arc<Schema>, &mut dyn Target, &HashSet<TableId>, &Arc<Schema>, &mut dyn Target) -> T,
+        copy: impl FnOnce(&Arc<Schema>, &mut dyn Target, &Arc<Schema>, &mut dyn Target) -> T,
     ) -> Option<T> {
         let (mut plane, now_ns) = (lock(&self.shared.plane), self.shared.clock.now_ns());
         let before = plane.generation.as_mut()?;
         let (from_schema, schema) = (Arc::clone(before.schema()), Arc::clone(of.0.schema()));
-        let changed = tables_with_other_default(before, &from_schema);
-        Some(copy(&from_schema, &mut before.at(now_ns), &changed, &schema, &mut of.0.at(now_ns)))
+        Some(copy(&from_schema, &mut before.at(now_ns), &schema, &mut of.0.at(now_ns)))
     }
 
     /// Lets all workers run a prepared program, without losing a packet. The old one's entries end with it.

@@ -1,10 +1,9 @@
 //! The switch as the server needs it.
 
-use control::{Code, Entity, Schema, TableId, Target};
+use control::{Code, Entity, Schema, Target};
 use ir::Bits;
 use p4info::proto::p4::v1::ForwardingPipelineConfig;
 use smol_str::SmolStr;
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,8 +55,6 @@ pub type Work<'w> = &'w mut dyn FnMut(&Arc<Schema>, &mut dyn Target);
 pub struct Before<'b> {
     pub schema: &'b Arc<Schema>,
     pub target: &'b mut dyn Target,
-    /// Tables whose default action is another one than the program's.
-    pub other_defaults: &'b HashSet<TableId>,
 }
 
 /// Copies the entities of the running program into another one.

@@ -166,10 +166,9 @@ impl<D: Device> Shared<D> {
         let (mut before, mut migration) = (pipelines.translator().clone(), Migration::default());
         let New { program, translator, .. } = new;
         self.device.copy_entities(program, &mut |from, schema, target| {
-            let read = Translated { schema: from.schema, translator: &mut before, target: from.target };
+            let mut read = Translated { schema: from.schema, translator: &mut before, target: from.target };
             let mut written = Translated { schema, translator: &mut *translator, target };
-            let has_other_default = |table| from.other_defaults.contains(&table);
-            migration = migrate(from.schema, &read, schema, &mut written, has_other_default);
+            migration = migrate(from.schema, &mut read, schema, &mut written);
         });
         if migration.n_refused == 0 {
             return Ok(());

@@ -5,7 +5,9 @@ use crate::failure;
 use crate::pipeline::Pipelines;
 use crate::shared::{Shared, lock};
 use control::translate::Translated;
-use control::{Entity, Fault, Problem, Query, Reading, Schema, TableId, Target, Update, UpdateKind};
+use control::{
+    Entity, Fault, Problem, Query, Reading, Schema, TableEntry, TableId, Target, Update, UpdateKind,
+};
 use std::sync::Arc;
 use tonic::Status;
 
@@ -91,5 +93,9 @@ impl<D: Device> Target for Steps<'_, D> {
 
     fn has_default_of_program(&self, table: TableId) -> bool {
         self.step(|target| target.has_default_of_program(table)).unwrap_or_default()
+    }
+
+    fn deleted_entries_of_program(&self) -> Vec<TableEntry> {
+        self.step(|target| target.deleted_entries_of_program()).unwrap_or_default()
     }
 }

@@ -51,6 +51,10 @@ impl Target for OneByOne<'_> {
     fn has_default_of_program(&self, table: TableId) -> bool {
         self.0.has_default_of_program(table)
     }
+
+    fn deleted_entries_of_program(&self) -> Vec<TableEntry> {
+        self.0.deleted_entries_of_program()
+    }
 }
 
 /// Few keys, so that they meet; now and then what nobody accepts, or only some.

@@ -3,7 +3,7 @@
 use crate::entities::{Entities, EntitiesAt, View};
 use crate::traffic::Unrunnable;
 use crate::{BlockRunner, Config, Store, Switch};
-use control::{Entity, Fault, Query, Reading, Schema, TableId, Target, Update, UpdateKind};
+use control::{Entity, Fault, Query, Reading, Schema, TableEntry, TableId, Target, Update, UpdateKind};
 use std::sync::Arc;
 
 /// A switch and its control plane's view of it.
@@ -68,6 +68,10 @@ impl<E: BlockRunner + Store> Target for Device<E> {
 
     fn has_default_of_program(&self, table: TableId) -> bool {
         self.entities.has_default_of_program(table)
+    }
+
+    fn deleted_entries_of_program(&self) -> Vec<TableEntry> {
+        self.entities.deleted_entries_of_program(&self.switch.runner)
     }
 
     /// No packet runs while a batch is applied: both need the switch for themselves.

@@ -1,7 +1,7 @@
 //! A target as controllers see it.
 
 use crate::apply::Target;
-use crate::entity::Entity;
+use crate::entity::{Entity, TableEntry};
 use crate::fault::{Fault, Problem};
 use crate::ids::TableId;
 use crate::query::Query;
@@ -89,6 +89,14 @@ impl Target for Translated<'_> {
 
     fn has_default_of_program(&self, table: TableId) -> bool {
         self.target.has_default_of_program(table)
+    }
+
+    fn deleted_entries_of_program(&self) -> Vec<TableEntry> {
+        let deleted = self.target.deleted_entries_of_program().into_iter().map(Entity::TableEntry).collect();
+        let entries = self.answers(deleted).unwrap_or_default().into_iter();
+        entries
+            .filter_map(|entity| if let Entity::TableEntry(entry) = entity { Some(entry) } else { None })
+            .collect()
     }
 }
 

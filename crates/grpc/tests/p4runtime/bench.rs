@@ -16,7 +16,6 @@ use interp::InterpretedDevice;
 use p4info::P4Info;
 use p4info::proto::google::rpc;
 use prost::Message;
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
@@ -40,15 +39,6 @@ pub const CPU_PORT: u32 = 510;
 pub struct Program {
     switch: InterpretedDevice,
     schema: Arc<Schema>,
-    /// Default entries of the program.
-    defaults: Vec<control::Entity>,
-}
-
-/// The default entries of all tables.
-fn default_entries(schema: &Schema, switch: &InterpretedDevice) -> Vec<control::Entity> {
-    let query = |table| EntryQuery { table: Some(table), is_default_action: true, ..EntryQuery::default() };
-    let found = schema.tables.iter().map(|table| switch.read(&Query::TableEntries(query(table.id))).unwrap());
-    found.flatten().collect()
 }
 
 /// A switch whose packets tests send by hand.
@@ -159,8 +149,7 @@ impl Device for TestDevice {
         let config = Config { cpu_port: Some(CPU_PORT), ..Config::default() };
         let switch = interp::interpreter(runnable.program, Arc::clone(&schema), config)
             .map_err(|error| ConfigFault::invalid(error.to_string()))?;
-        let defaults = default_entries(&schema, &switch);
-        Ok(Program { switch, schema, defaults })
+        Ok(Program { switch, schema })
     }
 
     fn with_prepared(&self, program: &mut Program, work: Work<'_>) {
@@ -172,14 +161,7 @@ impl Device for TestDevice {
         let mut state = self.state.lock().unwrap();
         let Some(before) = &mut state.running else { return false };
         let (from, schema) = (Arc::clone(&before.schema), Arc::clone(&program.schema));
-        let now = default_entries(&from, &before.switch);
-        let changed = now.iter().zip(&before.defaults).filter(|(now, then)| now != then);
-        let table = |entity: &control::Entity| match entity {
-            control::Entity::TableEntry(entry) => Some(entry.table),
-            _ => None,
-        };
-        let other_defaults: HashSet<control::TableId> = changed.filter_map(|(now, _)| table(now)).collect();
-        let from = Before { schema: &from, target: &mut before.switch, other_defaults: &other_defaults };
+        let from = Before { schema: &from, target: &mut before.switch };
         copy(from, &schema, &mut program.switch);
         true
     }

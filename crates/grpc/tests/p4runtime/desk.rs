@@ -226,6 +226,8 @@ impl Desk {
             "action_profile_member {}",
             "action_profile_group {}",
             "counter_entry {}",
+            "direct_counter_entry { table_entry {} }",
+            "direct_meter_entry { table_entry {} }",
             "meter_entry {}",
             "register_entry {}",
             "value_set_entry {}",

@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod migrate;
 mod steps;
 
 use common::TestDir;
@@ -44,21 +45,29 @@ impl Subject for Device<Native> {
 
 /// Runs a test on the interpreter and on compiled code.
 fn both(test: impl Fn(&Desk, &mut dyn Subject)) {
+    each(|desk, fresh| test(desk, &mut *fresh()));
+}
+
+/// Runs a test on the interpreter and on compiled code; it may make several switches.
+fn each(test: impl Fn(&Desk, &dyn Fn() -> Box<dyn Subject>)) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/entities/program.p4");
     let source = driver::read_source(&path).unwrap();
     let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
     let runnable = driver::runnable(&mut checked, None);
     let runnable = runnable.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
     let desk = Desk { schema: Schema::new(&runnable.control_plane.p4info).unwrap() };
-    let mut interpreted =
-        interp::interpreter(runnable.program.clone(), desk.schema.clone(), Config::default()).unwrap();
-    test(&desk, &mut interpreted);
+    let (program, schema) = (&runnable.program, &desk.schema);
+    test(&desk, &|| {
+        Box::new(interp::interpreter(program.clone(), schema.clone(), Config::default()).unwrap())
+    });
     let dir = TestDir::new();
     let options = BuildOptions { compile: dir.options(), ..Default::default() };
-    let pipeline = build(&runnable.program, &checked.sources, &options).unwrap();
-    let program = Arc::new(runnable.program.clone());
-    let mut native = native_device(pipeline, program, desk.schema.clone(), Config::default()).unwrap();
-    test(&desk, &mut native);
+    test(&desk, &|| {
+        let pipeline = build(program, &checked.sources, &options).unwrap();
+        Box::new(
+            native_device(pipeline, Arc::new(program.clone()), schema.clone(), Config::default()).unwrap(),
+        )
+    });
 }
 
 /// Makes and sends requests.
@@ -187,7 +196,7 @@ fn e_all_default_entries_are_read_at_once() {
         assert_eq!(tables, all);
         assert!(defaults.iter().all(|entry| entry.is_default_action));
         let ordinary = desk.read(switch, None, false);
-        assert_eq!(ordinary.len(), 2, "the const entries");
+        assert_eq!(ordinary.len(), 5, "those of the program");
     });
 }
 

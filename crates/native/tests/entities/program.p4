@@ -73,6 +73,23 @@ control Forward(inout headers_t headers, inout meta_t meta, inout standard_metad
         support_timeout = true;
     }
 
+    // Controllers may delete what it begins with.
+    table begun {
+        key = {
+            headers.first.kind: exact;
+        }
+        actions = {
+            send;
+            NoAction;
+        }
+        entries = {
+            const 7: NoAction();
+            8: send(1);
+            9: send(2);
+        }
+        default_action = NoAction();
+    }
+
     table chosen {
         key = {
             headers.first.kind: exact;
@@ -89,6 +106,7 @@ control Forward(inout headers_t headers, inout meta_t meta, inout standard_metad
     apply {
         fixed.apply();
         values.apply();
+        begun.apply();
         chosen.apply();
         cells.count((bit<32>)headers.first.kind);
         headers.first.value = meta.mark;

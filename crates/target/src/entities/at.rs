@@ -60,6 +60,10 @@ impl<S: Store> Target for EntitiesAt<'_, S> {
         self.entities.has_default_of_program(table)
     }
 
+    fn deleted_entries_of_program(&self) -> Vec<TableEntry> {
+        self.entities.deleted_entries_of_program(self.store)
+    }
+
     fn read(&self, query: &Query) -> Result<Vec<Entity>, Fault> {
         self.entities.read(self.view(), query)
     }

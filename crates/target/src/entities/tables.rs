@@ -319,6 +319,24 @@ impl Entities {
         self.defaults.get(&table).is_none_or(|entry| !entry.has_action)
     }
 
+    /// Entries that the program declares without `const` and that the tables do not have.
+    pub(crate) fn deleted_entries_of_program(&self, store: &dyn Store) -> Vec<TableEntry> {
+        let mut deleted = Vec::new();
+        for (table, id) in &self.names.tables {
+            let Some(known) = self.schema.tables.get(*table) else { continue };
+            // A program whose entries do not fit has not been loaded.
+            let declared =
+                self.shape(*id).and_then(|shape| shape.declared_entries(&self.program.tables[*id]).ok());
+            for (entry, is_const) in declared.unwrap_or_default() {
+                if !is_const && store.find(*id, &entry.matches, entry.priority).is_none() {
+                    let matches = values::field_matches(&known.keys, &entry.matches);
+                    deleted.push(TableEntry::new(*table, matches, entry.priority));
+                }
+            }
+        }
+        deleted
+    }
+
     pub(super) fn default_entry(
         &self,
         view: View<'_>,

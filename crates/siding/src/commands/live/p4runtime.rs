@@ -113,8 +113,8 @@ impl Device for LiveDevice {
     }
 
     fn copy_entities(&self, program: &mut Prepared, copy: Copy<'_>) -> bool {
-        let copied = self.switch.copy_entities(program, |schema, target, other_defaults, to_schema, to| {
-            copy(Before { schema, target, other_defaults }, to_schema, to);
+        let copied = self.switch.copy_entities(program, |schema, target, to_schema, to| {
+            copy(Before { schema, target }, to_schema, to);
         });
         copied.is_some()
     }
