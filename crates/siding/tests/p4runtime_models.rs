@@ -8,22 +8,20 @@ mod bench;
 mod desk;
 #[path = "../../grpc/tests/p4runtime/history.rs"]
 mod history;
+#[path = "p4runtime/live_switch.rs"]
+#[expect(dead_code, reason = "other tests give commands")]
+mod live_switch;
 #[path = "../../grpc/tests/p4runtime/models.rs"]
 mod models;
 
 use bench::{Bench, DEVICE};
 use desk::{Desk, LINES};
-use serde_json::Value;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use live_switch::LiveSwitch;
 
 /// A switch that runs the program of the lines.
 struct Running {
-    child: Child,
-    /// Kept open: the switch writes its log there.
-    _out: BufReader<ChildStdout>,
     _dir: tempfile::TempDir,
-    address: String,
+    switch: LiveSwitch,
 }
 
 impl Running {
@@ -31,38 +29,12 @@ impl Running {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("lines.p4");
         std::fs::write(&program, LINES).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_siding"))
-            .env("NO_COLOR", "1")
-            .args(["switch", "--json", "--metrics-addr", "off", "-O", "0", "--cpu-port", "510"])
-            .args(["--device-id", &DEVICE.to_string(), "--grpc-server-addr", "127.0.0.1:0", "--ctl-socket"])
-            .arg(dir.path().join("ctl"))
-            .args(args)
-            .arg(&program)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        // It is ready when compiled code serves.
-        let address = loop {
-            let mut line = String::new();
-            assert!(out.read_line(&mut line).unwrap() > 0, "the switch has ended");
-            let event: Value = serde_json::from_str(&line).unwrap();
-            if event["event"] == "ready" {
-                break format!("http://{}", event["p4runtime"].as_str().unwrap());
-            }
-        };
-        Running { child, _out: out, _dir: dir, address }
+        let switch = LiveSwitch::start(dir.path(), DEVICE, &[args, &[program.to_str().unwrap()]].concat());
+        Running { _dir: dir, switch }
     }
 
     fn bench(&self) -> Bench {
-        Bench::connected(self.address.clone())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        Bench::connected(self.switch.address.clone())
     }
 }
 

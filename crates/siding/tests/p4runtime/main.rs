@@ -1,6 +1,12 @@
 //! `siding switch` as controllers meet it: compiled programs behind P4Runtime.
 
+mod live_switch;
+mod million;
+#[path = "../../../dataplane/tests/common/net.rs"]
+mod net;
+
 use grpc::p4_v1::p4_runtime_client::P4RuntimeClient;
+use live_switch::LiveSwitch;
 use p4info::proto::p4::v1 as pb;
 use pb::set_forwarding_pipeline_config_request::Action;
 use pb::stream_message_request::Update as Request;
@@ -8,9 +14,8 @@ use pb::stream_message_response::Update;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
@@ -19,14 +24,10 @@ use tonic::Streaming;
 use tonic::transport::Channel;
 
 const DEVICE: u64 = 3;
-const CPU_PORT: u32 = 510;
 
 /// A switch without a program, and a controller that is its primary.
 struct Running {
-    child: Child,
-    /// Kept open: the switch writes its log there.
-    _out: BufReader<ChildStdout>,
-    socket: PathBuf,
+    switch: LiveSwitch,
     runtime: Runtime,
     client: P4RuntimeClient<Channel>,
     requests: mpsc::Sender<pb::StreamMessageRequest>,
@@ -41,26 +42,8 @@ fn siding() -> Command {
 
 impl Running {
     fn start(dir: &Path, args: &[&str]) -> Running {
-        let socket = dir.join("ctl");
-        let (device, cpu_port) = (DEVICE.to_string(), CPU_PORT.to_string());
-        let mut child = siding()
-            .args(["switch", "--json", "--no-p4", "--metrics-addr", "off", "-O", "0"])
-            .args(["--device-id", &device, "--cpu-port", &cpu_port, "--grpc-server-addr", "127.0.0.1:0"])
-            .arg("--ctl-socket")
-            .arg(&socket)
-            .args(args)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        let address = loop {
-            let mut line = String::new();
-            assert!(out.read_line(&mut line).unwrap() > 0, "the switch has ended");
-            let event: Value = serde_json::from_str(&line).unwrap();
-            if event["event"] == "ready" {
-                break format!("http://{}", event["p4runtime"].as_str().unwrap());
-            }
-        };
+        let switch = LiveSwitch::start(dir, DEVICE, &[&["--no-p4"], args].concat());
+        let address = switch.address.clone();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let (requests, receiver) = mpsc::channel(64);
@@ -70,7 +53,7 @@ impl Running {
             let responses = client.stream_channel(ReceiverStream::new(receiver)).await.unwrap();
             (client, responses.into_inner())
         });
-        let mut running = Running { child, _out: out, socket, runtime, client, requests, responses };
+        let mut running = Running { switch, runtime, client, requests, responses };
         running.send(Request::Arbitration(pb::MasterArbitrationUpdate {
             device_id: DEVICE,
             election_id: Some(pb::Uint128 { high: 0, low: 1 }),
@@ -92,15 +75,24 @@ impl Running {
     }
 
     fn set(&self, action: Action, program: &str) {
+        let p4_device_config = program.as_bytes().to_vec();
+        let config =
+            pb::ForwardingPipelineConfig { p4_device_config, ..pb::ForwardingPipelineConfig::default() };
+        self.set_config(action, Some(config));
+    }
+
+    /// Lets the program that was saved run.
+    fn commit(&self) {
+        self.set_config(Action::Commit, None);
+    }
+
+    fn set_config(&self, action: Action, config: Option<pb::ForwardingPipelineConfig>) {
         let mut client = self.client.clone();
         let request = pb::SetForwardingPipelineConfigRequest {
             device_id: DEVICE,
             election_id: Some(pb::Uint128 { high: 0, low: 1 }),
             action: action.into(),
-            config: Some(pb::ForwardingPipelineConfig {
-                p4_device_config: program.as_bytes().to_vec(),
-                ..pb::ForwardingPipelineConfig::default()
-            }),
+            config,
             ..pb::SetForwardingPipelineConfigRequest::default()
         };
         self.runtime.block_on(client.set_forwarding_pipeline_config(request)).unwrap();
@@ -114,11 +106,13 @@ impl Running {
     }
 
     fn write(&self, entities: Vec<pb::entity::Entity>) {
+        self.write_as(pb::update::Type::Insert, entities);
+    }
+
+    fn write_as(&self, kind: pb::update::Type, entities: Vec<pb::entity::Entity>) {
         let mut client = self.client.clone();
-        let update = |entity| pb::Update {
-            r#type: pb::update::Type::Insert.into(),
-            entity: Some(pb::Entity { entity: Some(entity) }),
-        };
+        let update =
+            |entity| pb::Update { r#type: kind.into(), entity: Some(pb::Entity { entity: Some(entity) }) };
         let request = pb::WriteRequest {
             device_id: DEVICE,
             election_id: Some(pb::Uint128 { high: 0, low: 1 }),
@@ -129,32 +123,29 @@ impl Running {
     }
 
     fn read(&self, entity: pb::entity::Entity) -> Vec<pb::Entity> {
+        let mut all = Vec::new();
+        self.read_each(entity, |entity| all.push(entity));
+        all
+    }
+
+    fn read_each(&self, entity: pb::entity::Entity, mut found: impl FnMut(pb::Entity)) {
         let mut client = self.client.clone();
         let entities = vec![pb::Entity { entity: Some(entity) }];
         let request = pb::ReadRequest { device_id: DEVICE, entities, ..pb::ReadRequest::default() };
         self.runtime.block_on(async {
             let mut answers = client.read(request).await.unwrap().into_inner();
-            let mut all = Vec::new();
             while let Some(answer) = answers.message().await.unwrap() {
-                all.extend(answer.entities);
+                answer.entities.into_iter().for_each(&mut found);
             }
-            all
-        })
+        });
     }
 
     /// A packet arrives at a port.
     fn receive(&self, port: u32, bytes: &str) {
         let mut command = siding();
-        command.arg("ctl").arg("--ctl-socket").arg(&self.socket);
+        command.arg("ctl").arg("--ctl-socket").arg(&self.switch.ctl_socket);
         let output = command.args(["packet-out", bytes, "--port", &port.to_string()]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -247,7 +238,7 @@ fn f03_compiled_programs_have_the_values_of_a_translation_file() {
     }));
     while !matches!(switch.next(), Update::Arbitration(_)) {}
     let mut command = siding();
-    command.arg("ctl").arg("--ctl-socket").arg(&switch.socket).args(["--json", "show", "ports"]);
+    command.arg("ctl").arg("--ctl-socket").arg(&switch.switch.ctl_socket).args(["--json", "show", "ports"]);
     let ports: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
     let nine = ports.as_array().unwrap().iter().find(|port| port["port"] == 9).unwrap();
     assert_eq!(nine["stats"]["tx_packets"], 3, "{nine}");
@@ -277,9 +268,9 @@ fn l02_an_idle_switch_sleeps() {
     let mut switch = Running::start(dir.path(), &["-i", &port(dir.path(), 4)]);
     switch
         .set(Action::VerifyAndCommit, &fs::read_to_string("../grpc/tests/p4runtime/translated.p4").unwrap());
-    let before = sleeps(switch.child.id());
+    let before = sleeps(switch.switch.child.id());
     std::thread::sleep(Duration::from_secs(2));
-    let after = sleeps(switch.child.id());
+    let after = sleeps(switch.switch.child.id());
     for (name, n) in after {
         let n = n.saturating_sub(before.get(&name).copied().unwrap_or(0));
         let most = if name.starts_with("p4runtime") { 20 } else { 200 };
