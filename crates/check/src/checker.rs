@@ -440,7 +440,8 @@ impl<'a> Checker<'a> {
         use ast::AnnotationTokenKind as K;
         let wants: &str = match a.name.name.as_str() {
             "name" | "deprecated" | "noWarn" => "a string",
-            "hidden" | "optional" | "tableonly" | "defaultonly" | "pure" | "noSideEffects" => "nothing",
+            "hidden" | "optional" | "tableonly" | "defaultonly" | "groupaction" | "pure"
+            | "noSideEffects" => "nothing",
             "priority" | "id" => "an integer",
             "pkginfo" => "pairs of a name and a value",
             _ => return,

@@ -238,6 +238,11 @@ pub fn annotation<'a>(annotations: &'a Annotations, name: &str) -> Option<&'a An
     annotations.iter().find(|a| a.name == name)
 }
 
+/// The first annotation that has one of the names.
+pub fn first_annotation<'a>(annotations: &'a Annotations, names: &[&str]) -> Option<&'a Annotation> {
+    annotations.iter().find(|a| names.contains(&a.name.as_str()))
+}
+
 // ---------------------------------------------------------------------------------------------
 // Types
 

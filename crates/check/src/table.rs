@@ -419,13 +419,13 @@ impl Checker<'_> {
         let action = ast::ActionRef { annotations: Vec::new(), path, args, span: value.span };
         let Some((element, args)) = self.action_instance(id, &action, "default action") else { return };
         let listed = &self.p.tables[id].actions[element as usize];
-        if let Some(a) = annotation(&listed.annotations, "tableonly") {
+        if let Some(a) = first_annotation(&listed.annotations, &["tableonly", "groupaction"]) {
             let (aspan, lspan) = (a.span, listed.span);
             self.report(
                 Diagnostic::new(
                     &codes::ACTION_ARGUMENTS,
                     value.span,
-                    "an action marked @tableonly cannot be the default action",
+                    format!("an action marked @{} cannot be the default action", a.name),
                 )
                 .label("used as default action")
                 .also(lspan, "in the list of actions")
@@ -672,13 +672,13 @@ impl Checker<'_> {
         }
         let (element, args) = self.action_instance(id, &e.action, "action")?;
         let listed = &self.p.tables[id].actions[element as usize];
-        if let Some(a) = annotation(&listed.annotations, "defaultonly") {
+        if let Some(a) = first_annotation(&listed.annotations, &["defaultonly", "groupaction"]) {
             let (aspan, lspan) = (a.span, listed.span);
             self.report(
                 Diagnostic::new(
                     &codes::ACTION_ARGUMENTS,
                     e.action.span,
-                    "an action marked @defaultonly cannot be used in an entry",
+                    format!("an action marked @{} cannot be used in an entry", a.name),
                 )
                 .label("used in an entry")
                 .also(lspan, "in the list of actions")

@@ -147,6 +147,7 @@ impl<'p> Elaborator<'p> {
                     procedure: self.listed_action(scope, id, i, element),
                     is_table_only: marked("tableonly"),
                     is_default_only: marked("defaultonly"),
+                    is_group_action: marked("groupaction"),
                 }
             })
             .collect();

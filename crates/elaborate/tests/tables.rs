@@ -68,7 +68,7 @@ fn lists_of_actions_keep_scopes_and_bind_arguments() {
         }
         table u {
             key = { hdr.h.a: exact; }
-            actions = { set; }
+            actions = { set; @groupaction nop; }
             const default_action = set(9);
         }",
         "t.apply(); u.apply();",
@@ -86,9 +86,9 @@ fn lists_of_actions_keep_scopes_and_bind_arguments() {
         ]
     );
     assert_eq!((t.default_action.index, t.default_action.data.as_slice()), (0, &[bits(8, 7)][..]));
-    assert!(!t.has_const_default_action);
+    assert!(!t.has_const_default_action && t.actions.iter().all(|a| !a.is_group_action));
     let u = table(&p, "I.u");
-    assert!(u.has_const_default_action);
+    assert!(u.has_const_default_action && u.actions[1].is_group_action);
     assert_eq!(u.actions[0].procedure, t.actions[0].procedure, "one action, one procedure");
     // The bound argument is inside: only action data remains.
     let thunk = &p.procedures[t.actions[2].procedure];

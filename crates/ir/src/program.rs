@@ -146,6 +146,8 @@ pub struct TableAction {
     pub procedure: ProcedureId,
     pub is_table_only: bool,
     pub is_default_only: bool,
+    /// Runs for a group only, before the action that is selected for the packet.
+    pub is_group_action: bool,
 }
 
 /// An action with its data.

@@ -36,6 +36,27 @@ fn reports() {
     assert_eq!(std::fs::read_to_string(&golden).unwrap_or_default(), found);
 }
 
+/// Another action of the same lookup follows, so the action of a group runs where its table does.
+#[test]
+fn no_packet_waits_in_the_action_of_a_group() {
+    let input = include_str!("segments/router.ir");
+    let forward = "action MyIngress.forward = MyIngress.forward";
+    let marked = input.replace(forward, &format!("{forward} group_action"));
+    assert_ne!(marked, input);
+    let [plain, marked] = [input, &marked].map(|text| cut(&parse(text), &everything_waits));
+    let n_waits = |segments: &Segments| {
+        segments.points.iter().filter(|p| !matches!(p.kind, PointKind::Table(_))).count()
+    };
+    assert_eq!((n_waits(&plain), n_waits(&marked)), (3, 2));
+    // Its code stays in the procedure.
+    let of = |segments: &Segments| {
+        let (_, found) =
+            segments.program.procedures.iter().find(|(_, p)| p.name == "MyIngress.forward").unwrap();
+        found.graph.nodes.iter().map(|(_, node)| node.stmts.len()).sum::<usize>()
+    };
+    assert_eq!((of(&plain), of(&marked)), (0, 5));
+}
+
 #[test]
 fn nothing_waits_in_a_plain_program() {
     let mut program = parse(include_str!("segments/router.ir"));

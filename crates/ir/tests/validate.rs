@@ -153,6 +153,11 @@ const BROKEN: &[(&str, &str, &str)] = &[
         "table MyIngress.routes, `default`: the action is for entries only",
     ),
     (
+        "NoAction default_only",
+        "NoAction group_action",
+        "table MyIngress.routes, `default`: the action is for groups only",
+    ),
+    (
         "-> MyIngress.forward(9w0x1)",
         "-> NoAction()",
         "table MyIngress.routes, `entry 0`: the action is for the default only",

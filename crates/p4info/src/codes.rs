@@ -25,7 +25,7 @@ codes! {
     EXTERN_ARGUMENT "P2104" "extern-argument" Error "a size or unit that is not known";
     TRANSLATION "P2105" "p4runtime-translation" Error "a @p4runtime_translation that cannot be understood";
     PACKAGE_PROPERTY "P2106" "package-property" Error "a @pkginfo or @platform_property that cannot be understood";
-    ACTION_SCOPE "P2107" "action-scope" Error "an action that is neither for entries nor for the default";
+    ACTION_SCOPE "P2107" "action-scope" Error "an action that nothing could use";
     ENTRY_KEY "P2108" "entry-key" Error "a key of an entry that P4Runtime cannot express";
     ENTRY_ARGUMENT "P2109" "entry-argument" Error "an action argument whose value is not known";
     PRIORITY_RANGE "P2110" "priority-range" Error "an entry priority that does not fit";

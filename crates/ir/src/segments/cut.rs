@@ -47,13 +47,13 @@ pub(super) fn cut(program: &Program, waits: Waits) -> Result<Program, TooLarge> 
 
 /// For each procedure, true when a packet may wait in it or in a procedure that it calls.
 fn procedures_with_points(program: &Program, waits: Waits) -> Vec<bool> {
-    let is_bound_to_entry = procedures_bound_to_entries(program);
+    let is_bound = procedures_bound_to_tables(program);
     let mut has_point = vec![false; program.procedures.len()];
     loop {
         let mut changed = false;
         for (id, procedure) in program.procedures.iter() {
             let found = !has_point[index(id)]
-                && !is_bound_to_entry[index(id)]
+                && !is_bound[index(id)]
                 && procedure.graph.nodes.iter().any(|(_, node)| has_wait(program, waits, node, &has_point));
             has_point[index(id)] |= found;
             changed |= found;
@@ -64,10 +64,15 @@ fn procedures_with_points(program: &Program, waits: Waits) -> Vec<bool> {
     }
 }
 
-/// For each procedure, true when it reaches the direct counter or meter of the entry that runs it, where these act on
-/// call. Outside of its table it would have no entry, so it stays there, and no packet waits in it.
-fn procedures_bound_to_entries(program: &Program) -> Vec<bool> {
+/// For each procedure, true when its table has to run it, so that no packet waits in it. The action of a group runs before
+/// another action of the same lookup. A procedure that reaches a direct counter or meter that acts on call needs its entry,
+/// and outside of its table it would have none.
+fn procedures_bound_to_tables(program: &Program) -> Vec<bool> {
     let mut is_bound = vec![false; program.procedures.len()];
+    let listed = program.tables.iter().flat_map(|(_, table)| &table.actions);
+    for action in listed.filter(|action| action.is_group_action) {
+        is_bound[index(action.procedure)] = true;
+    }
     if program.architecture.table_properties.direct_objects == DirectObjects::OnHit {
         return is_bound;
     }

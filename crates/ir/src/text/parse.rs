@@ -455,6 +455,7 @@ impl<'t> Declarations<'t> {
                         procedure,
                         is_table_only: self.code.cursor.eat_word("table_only"),
                         is_default_only: self.code.cursor.eat_word("default_only"),
+                        is_group_action: self.code.cursor.eat_word("group_action"),
                     });
                 }
                 "default" => {

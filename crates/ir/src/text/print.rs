@@ -184,6 +184,9 @@ impl Writer<'_, '_> {
             if action.is_default_only {
                 line += " default_only";
             }
+            if action.is_group_action {
+                line += " group_action";
+            }
             self.line(1, &line);
         }
         let is_const = if table.has_const_default_action { "const " } else { "" };

@@ -243,9 +243,9 @@ impl<'p> Validator<'p> {
         }
         self.text = Some("default".to_string());
         self.action(table, &table.default_action);
-        let is_table_only =
-            table.actions.get(table.default_action.index as usize).is_some_and(|a| a.is_table_only);
-        self.require(!is_table_only, "the action is for entries only");
+        let default = table.actions.get(table.default_action.index as usize);
+        self.require(!default.is_some_and(|a| a.is_table_only), "the action is for entries only");
+        self.require(!default.is_some_and(|a| a.is_group_action), "the action is for groups only");
         for (i, entry) in table.entries.iter().enumerate() {
             self.text = Some(format!("entry {i}"));
             self.entry(table, entry);
@@ -272,9 +272,9 @@ impl<'p> Validator<'p> {
 
     fn entry(&mut self, table: &Table, entry: &Entry) {
         self.action(table, &entry.action);
-        let is_default_only =
-            table.actions.get(entry.action.index as usize).is_some_and(|a| a.is_default_only);
-        self.require(!is_default_only, "the action is for the default only");
+        let listed = table.actions.get(entry.action.index as usize);
+        self.require(!listed.is_some_and(|a| a.is_default_only), "the action is for the default only");
+        self.require(!listed.is_some_and(|a| a.is_group_action), "the action is for groups only");
         let matched: Vec<_> = table.keys.iter().filter(|key| key.match_kind != MatchKind::Selector).collect();
         self.require(matched.len() == entry.matches.len(), "it does not have one match for each key");
         let mut needs_priority = false;

@@ -19,6 +19,7 @@ const ELSEWHERE: &[&str] = &["name", "id", "brief", "description"];
 const EXPRESSIONS: &[&str] = &[
     "atomic",
     "defaultonly",
+    "groupaction",
     "tableonly",
     "hidden",
     "likely",

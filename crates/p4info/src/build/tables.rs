@@ -144,24 +144,33 @@ impl Builder<'_> {
         let mut refs = Vec::new();
         for element in &p.tables[id].actions {
             let name = p.control_plane_name_of_action(scope, element.action);
-            let table_only = annotation(&element.annotations, "tableonly");
-            let default_only = annotation(&element.annotations, "defaultonly");
-            let scope = match (table_only, default_only) {
-                (Some(a), Some(b)) => {
+            let scopes = [
+                ("tableonly", action_ref::Scope::TableOnly, "this excludes the default action"),
+                ("defaultonly", action_ref::Scope::DefaultOnly, "this excludes entries"),
+                (
+                    "groupaction",
+                    action_ref::Scope::GroupAction,
+                    "this excludes entries and the default action",
+                ),
+            ];
+            let marked: Vec<_> = (scopes.into_iter())
+                .filter_map(|(name, scope, why)| Some((annotation(&element.annotations, name)?, scope, why)))
+                .collect();
+            let scope = match marked.as_slice() {
+                [] => action_ref::Scope::TableAndDefault,
+                [(_, scope, _)] => *scope,
+                [(a, _, why), (b, ..), ..] => {
                     self.report(
                         Diagnostic::new(
                             &codes::ACTION_SCOPE,
                             b.span,
-                            "an action cannot be both @tableonly and @defaultonly",
+                            format!("an action cannot be both @{} and @{}", a.name, b.name),
                         )
                         .label("then nothing could use it")
-                        .also(a.span, "this excludes the default action"),
+                        .also(a.span, *why),
                     );
                     action_ref::Scope::TableAndDefault
                 }
-                (Some(_), None) => action_ref::Scope::TableOnly,
-                (None, Some(_)) => action_ref::Scope::DefaultOnly,
-                (None, None) => action_ref::Scope::TableAndDefault,
             };
             let copied = self.annotations(&element.annotations, &[]);
             refs.push(ActionRef {
