@@ -13,7 +13,7 @@
 
 #include "base/sd_base.h"
 
-#define SD_ABI_VERSION 10u
+#define SD_ABI_VERSION 11u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -549,7 +549,11 @@ struct sd_entry_view {
     uint32_t is_const;
     const uint8_t *data;
     uint32_t n_weighted;
+    /* One-shots: each packet draws its choice; 0: a hash of the packet makes it. */
+    uint32_t is_random;
     const struct sd_weighted *weighted;
+    /* One-shots: the action that runs before the chosen one; NULL: none. */
+    const struct sd_weighted *group_action;
     /* In tables with idle timeouts only. */
     uint64_t idle_timeout_ns;
     uint64_t last_hit_ns;

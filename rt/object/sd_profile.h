@@ -1,13 +1,13 @@
 /*
  * Action profiles and selectors: actions that entries share.
  *
- * Owns: members, groups, one-shots, and the choice of a member by a hash.
+ * Owns: members, groups, one-shots, and the choice of a member by a number.
  *
  * Entries and groups point at members and groups, which have fixed addresses; a member is modified in place, so that
  * everything that points at it changes at once. `n_uses` counts the pointers.
  *
- * A choice is made by a hash modulo the sum of the weights of the choices whose port is up. The sums (`until`) are updated
- * when ports go down or come up.
+ * A choice is made by a number modulo the sum of the weights of the choices whose port is up. The number is a hash of the
+ * packet, or a random one. The sums (`until`) are updated when ports go down or come up.
  */
 #ifndef SD_PROFILE_H
 #define SD_PROFILE_H
@@ -53,9 +53,13 @@ struct sd_group {
     struct sd_member **members;
 };
 
-/* Choices and their data lie in the same block of memory. */
+/* Choices and all data lie in the same block of memory. */
 struct sd_one_shot {
     struct sd_choices choices;
+    bool is_random;
+    bool has_group_action;
+    /* The action that runs before the chosen one. */
+    struct sd_weighted group_action;
 };
 
 struct sd_profile {
@@ -99,11 +103,11 @@ SD_LOCAL void sd_choices_update(struct sd_choices *choices, const struct sd_port
 }
 
 /* The position of the choice; UINT32_MAX: all are down. */
-SD_INLINE uint32_t sd_choose(const struct sd_choices *choices, uint64_t hash)
+SD_INLINE uint32_t sd_choose(const struct sd_choices *choices, uint64_t number)
 {
     if (choices->total == 0)
         return UINT32_MAX;
-    uint64_t at = hash % choices->total;
+    uint64_t at = number % choices->total;
     uint32_t low = 0, high = choices->n - 1;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -173,31 +177,41 @@ SD_LOCAL uint32_t sd_by_id_next(const struct sd_by_id *by_id, uint32_t *id)
 
 /* --- One-shots --- */
 
-/* NULL when memory is short. All actions are below the number in `actions`. */
-SD_LOCAL struct sd_one_shot *sd_one_shot_new(const struct sd_weighted *weighted, uint32_t n,
-                                                     const struct sd_action_type *actions, uint32_t data_bytes,
-                                                     const struct sd_ports *ports_down)
+/* A copy of a choice, whose data are at `data`. */
+SD_LOCAL struct sd_weighted sd_weighted_copy(const struct sd_weighted *w, const struct sd_action_type *actions,
+                                             uint8_t *data)
 {
+    uint32_t n_data = actions[w->member_or_action].data_bytes;
+    if (n_data)
+        memcpy(data, w->data, n_data);
+    struct sd_weighted copy = *w;
+    copy.data = data;
+    return copy;
+}
+
+/* NULL when memory is short. All actions of the view are below the number in `actions`. */
+SD_LOCAL struct sd_one_shot *sd_one_shot_new(const struct sd_entry_view *view, const struct sd_action_type *actions,
+                                             uint32_t data_bytes, const struct sd_ports *ports_down)
+{
+    uint32_t n = view->n_weighted;
     size_t each_data = sd_round_up(data_bytes, SD_DATA_ALIGN);
     size_t weighted_at = sd_round_up(sizeof(struct sd_one_shot), SD_DATA_ALIGN);
     size_t until_at, data_at, bytes;
     until_at = weighted_at + (size_t)n * sizeof(struct sd_weighted);
     data_at = sd_round_up(until_at + (size_t)n * sizeof(uint64_t), SD_DATA_ALIGN);
-    if (__builtin_mul_overflow((size_t)n, each_data, &bytes) || __builtin_add_overflow(bytes, data_at, &bytes))
+    if (__builtin_mul_overflow((size_t)n + 1, each_data, &bytes) || __builtin_add_overflow(bytes, data_at, &bytes))
         return NULL;
     uint8_t *memory = calloc(1, bytes);
     if (!memory)
         return NULL;
     struct sd_one_shot *one_shot = (struct sd_one_shot *)(void *)memory;
     struct sd_weighted *copies = (struct sd_weighted *)(void *)(memory + weighted_at);
-    for (uint32_t i = 0; i < n; i++) {
-        uint8_t *data = memory + data_at + i * each_data;
-        uint32_t n_data = actions[weighted[i].member_or_action].data_bytes;
-        if (n_data)
-            memcpy(data, weighted[i].data, n_data);
-        copies[i] = weighted[i];
-        copies[i].data = data;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        copies[i] = sd_weighted_copy(&view->weighted[i], actions, memory + data_at + i * each_data);
+    one_shot->is_random = view->is_random != 0;
+    one_shot->has_group_action = view->group_action != NULL;
+    if (view->group_action)
+        one_shot->group_action = sd_weighted_copy(view->group_action, actions, memory + data_at + n * each_data);
     one_shot->choices.n = n;
     one_shot->choices.weighted = copies;
     one_shot->choices.until = (uint64_t *)(void *)(memory + until_at);

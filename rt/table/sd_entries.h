@@ -225,8 +225,9 @@ SD_LOCAL uint32_t sd_target_make(struct sd_instance *instance, const struct sd_t
         for (uint32_t i = 0; i < view->n_weighted; i++)
             if (view->weighted[i].member_or_action >= t->type->n_actions)
                 return SD_OUT_OF_RANGE;
-        *target = sd_one_shot_new(view->weighted, view->n_weighted, t->type->actions, t->data_bytes,
-                                  &instance->ports_down);
+        if (view->group_action && view->group_action->member_or_action >= t->type->n_actions)
+            return SD_OUT_OF_RANGE;
+        *target = sd_one_shot_new(view, t->type->actions, t->data_bytes, &instance->ports_down);
         return *target ? SD_OK : SD_NO_MEMORY;
     default:
         return SD_OUT_OF_RANGE;

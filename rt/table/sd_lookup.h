@@ -6,6 +6,7 @@
 #ifndef SD_LOOKUP_H
 #define SD_LOOKUP_H
 
+#include "base/sd_random.h"
 #include "table/sd_entry.h"
 
 #ifdef SD_TRACE
@@ -21,6 +22,8 @@ struct sd_found {
     uint32_t member;
     /* SD_DEFAULT_ENTRY on a miss. With SD_WANTS_HANDLES only: inline entries have it in a word of its own. */
     uint64_t handle;
+    /* The action of a one-shot that runs first; NULL: none. */
+    const struct sd_weighted *group_action;
     bool hit;
 };
 
@@ -124,13 +127,16 @@ SD_ALWAYS_INLINE void sd_entry_hit(struct sd_worker *w, const struct sd_packet *
 }
 
 /* The action that the member, group or one-shot of an entry selects. */
-SD_LOCAL struct sd_found sd_entry_target(const struct sd_entry *e, uint64_t selector_hash)
+SD_LOCAL struct sd_found sd_entry_target(struct sd_worker *w, const struct sd_entry *e, uint64_t selector_hash)
 {
-    struct sd_found found = {NULL, UINT32_MAX, UINT32_MAX, e->handle, true};
+    struct sd_found found = {NULL, UINT32_MAX, UINT32_MAX, e->handle, NULL, true};
     const struct sd_member *member = NULL;
     if (e->kind == SD_ENTRY_ONE_SHOT) {
-        const struct sd_choices *choices = &((const struct sd_one_shot *)e->target)->choices;
-        uint32_t i = sd_choose(choices, selector_hash);
+        const struct sd_one_shot *one_shot = e->target;
+        const struct sd_choices *choices = &one_shot->choices;
+        uint32_t i = sd_choose(choices, one_shot->is_random ? sd_random_next(w) : selector_hash);
+        if (one_shot->has_group_action)
+            found.group_action = &one_shot->group_action;
         if (i != UINT32_MAX) {
             found.data = choices->weighted[i].data;
             found.action = choices->weighted[i].member_or_action;
@@ -167,7 +173,7 @@ SD_ALWAYS_INLINE struct sd_found sd_table_miss(struct sd_worker *w, uint32_t tab
 {
     const struct sd_table *t = &w->instance->tables[table];
     w->table_counts[table].n_misses++;
-    return (struct sd_found){t->default_data, t->default_action, UINT32_MAX, SD_DEFAULT_ENTRY, false};
+    return (struct sd_found){t->default_data, t->default_action, UINT32_MAX, SD_DEFAULT_ENTRY, NULL, false};
 }
 
 SD_ALWAYS_INLINE struct sd_found sd_table_hit(struct sd_worker *w, struct sd_packet *packet, uint32_t table,
@@ -177,8 +183,8 @@ SD_ALWAYS_INLINE struct sd_found sd_table_hit(struct sd_worker *w, struct sd_pac
     struct sd_table *t = &w->instance->tables[table];
     sd_entry_hit(w, packet, t, table, type, e, count);
     if (type->profile == UINT32_MAX || SD_LIKELY(e->kind == SD_ENTRY_ACTION))
-        return (struct sd_found){(uint8_t *)e + sd_data_at(type), e->what, UINT32_MAX, e->handle, true};
-    return sd_entry_target(e, selector_hash);
+        return (struct sd_found){(uint8_t *)e + sd_data_at(type), e->what, UINT32_MAX, e->handle, NULL, true};
+    return sd_entry_target(w, e, selector_hash);
 }
 
 /* A hit of an entry whose address is known. */

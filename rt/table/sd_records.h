@@ -170,7 +170,9 @@ SD_LOCAL void sd_record_show(const struct sd_table *t, const struct sd_entry *e,
     } else if (e->kind == SD_ENTRY_ONE_SHOT) {
         const struct sd_one_shot *one_shot = e->target;
         view->n_weighted = one_shot->choices.n;
+        view->is_random = one_shot->is_random;
         view->weighted = one_shot->choices.weighted;
+        view->group_action = one_shot->has_group_action ? &one_shot->group_action : NULL;
     }
 }
 

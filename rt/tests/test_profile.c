@@ -137,7 +137,7 @@ static void test_groups(void)
 
     for (int round = 0; round < 300; round++) {
         struct sd_weighted members[N], shots[N];
-        uint8_t data[N][DATA_BYTES_MAX];
+        uint8_t data[N][DATA_BYTES_MAX], group_data[DATA_BYTES_MAX];
         uint32_t n = (uint32_t)below(&state, N + 1), down = 0, n_down = 0, ports[40];
         for (uint32_t i = 0; i < n; i++) {
             uint32_t port = below(&state, 2) ? UINT32_MAX : (uint32_t)below(&state, 4);
@@ -149,6 +149,9 @@ static void test_groups(void)
         CHECK(ops->group_set(f.instance, SELECTOR, 5, 17, members, n) == SD_OK);
         one_shot.weighted = shots;
         one_shot.n_weighted = n;
+        struct sd_weighted group_action = {(uint32_t)below(&state, 3), 1, UINT32_MAX, group_data};
+        one_shot.group_action = below(&state, 2) ? &group_action : NULL;
+        memset(group_data, N + 1, sizeof group_data);
         if (round == 0)
             CHECK(ops->table_insert(f.instance, 2, &one_shot, 0, &handle) == SD_OK);
         else
@@ -166,11 +169,19 @@ static void test_groups(void)
             CHECK(ops->table_modify(f.instance, 2, &one_shot, 0, &handle) == SD_OK);
         }
         memset(data, 0xee, sizeof data);
+        memset(group_data, 0xee, sizeof group_data);
         for (int i = 0; i < 40; i++) {
             uint64_t hash = i < 20 ? (uint64_t)i : check_random(&state);
             uint32_t chosen = listed_choice(members, n, hash, down);
+            found = lookup(&f, 2, 2, hash);
+            CHECK(!found.group_action == !one_shot.group_action);
+            if (found.group_action) {
+                CHECK(found.group_action->member_or_action == group_action.member_or_action);
+                for (uint32_t j = 0; j < fixture_actions[group_action.member_or_action].data_bytes; j++)
+                    CHECK(found.group_action->data[j] == N + 1);
+            }
             found = lookup(&f, 2, 1, hash);
-            CHECK(found.hit);
+            CHECK(found.hit && !found.group_action);
             if (chosen == UINT32_MAX) {
                 CHECK(found.action == UINT32_MAX && found.member == UINT32_MAX);
                 CHECK(lookup(&f, 2, 2, hash).action == UINT32_MAX);
@@ -191,6 +202,7 @@ static void test_groups(void)
         struct sd_entry_view shown;
         CHECK(ops->table_find(f.instance, 2, &one_shot, &shown) == SD_OK);
         CHECK(shown.kind == SD_ENTRY_ONE_SHOT && shown.n_weighted == n);
+        CHECK(!shown.group_action == !one_shot.group_action && !shown.is_random);
         for (uint32_t i = 0; i < n; i++) {
             CHECK(read[i].member_or_action == members[i].member_or_action);
             CHECK(read[i].weight == members[i].weight);
@@ -212,6 +224,11 @@ static void test_groups(void)
     CHECK(ops->group_set(f.instance, SELECTOR, 5, 0, bad, 2) == SD_NOT_FOUND);
     CHECK(lookup(&f, 2, 1, 77).member == 100);
     one_shot.weighted = bad;
+    one_shot.group_action = NULL;
+    CHECK(ops->table_modify(f.instance, 2, &one_shot, 0, &handle) == SD_OUT_OF_RANGE);
+    one_shot.weighted = NULL;
+    one_shot.n_weighted = 0;
+    one_shot.group_action = &bad[0];
     CHECK(ops->table_modify(f.instance, 2, &one_shot, 0, &handle) == SD_OUT_OF_RANGE);
     uint32_t id = 0;
     CHECK(ops->group_next(f.instance, SELECTOR, &id) == SD_OK && id++ == 5);
@@ -220,6 +237,43 @@ static void test_groups(void)
     CHECK(ops->group_remove(f.instance, SELECTOR, 5) == SD_OK);
     for (uint32_t i = 0; i < N; i++)
         CHECK(ops->member_remove(f.instance, SELECTOR, 100 + i) == SD_OK);
+    fixture_end(&f);
+}
+
+/* One hash for all packets: each draws a number of its own. */
+static void test_random_choices(void)
+{
+    struct fixture f;
+    begin(&f);
+    uint8_t key = 1;
+    uint64_t handle;
+    const struct sd_weighted shots[] = {
+        {0, 1, 7, NULL},
+        {1, 2, UINT32_MAX, (const uint8_t *)"abcd"},
+        {0, 5, 8, NULL},
+    };
+    struct sd_entry_view view = entry(&key, SD_ENTRY_ONE_SHOT, 0);
+    view.weighted = shots;
+    view.n_weighted = 3;
+    view.is_random = 1;
+    CHECK(ops->table_insert(f.instance, 2, &view, 0, &handle) == SD_OK);
+    uint32_t n[2] = {0, 0};
+    for (int i = 0; i < 8000; i++)
+        n[lookup(&f, 2, 1, 3).action]++;
+    CHECK(n[0] + n[1] == 8000 && n[1] > 1700 && n[1] < 2300);
+    CHECK(ops->set_ports_down(f.instance, (const uint32_t[]){8}, 1) == SD_OK);
+    n[0] = n[1] = 0;
+    for (int i = 0; i < 3000; i++)
+        n[lookup(&f, 2, 1, 3).action]++;
+    CHECK(n[0] > 800 && n[0] < 1200);
+    CHECK(ops->set_ports_down(f.instance, (const uint32_t[]){8, 7}, 2) == SD_OK);
+    for (int i = 0; i < 100; i++)
+        CHECK(lookup(&f, 2, 1, 3).action == 1);
+    view.is_random = 0;
+    CHECK(ops->table_modify(f.instance, 2, &view, 0, &handle) == SD_OK);
+    CHECK(ops->set_ports_down(f.instance, NULL, 0) == SD_OK);
+    for (int i = 0; i < 100; i++)
+        CHECK(lookup(&f, 2, 1, 2).action == 1 && lookup(&f, 2, 1, 3).action == 0);
     fixture_end(&f);
 }
 
@@ -262,6 +316,7 @@ int main(void)
 {
     test_members();
     test_groups();
+    test_random_choices();
     test_value_sets();
     return 0;
 }

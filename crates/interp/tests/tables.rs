@@ -64,7 +64,7 @@ fn exact(value: u8) -> Option<Match> {
 /// What the tables answer: the datum of the action, and whether an entry was hit.
 fn ask(tables: &mut Tables, id: TableId, key: &[u8]) -> (bool, Option<u64>) {
     let key: Vec<Bits> = key.iter().map(|k| nibble(*k)).collect();
-    let found = tables.lookup(id, &key, 0);
+    let found = tables.lookup(id, &key, 0, &mut || 0);
     (found.stored.is_some(), found.action.and_then(|(_, data)| data.first()?.to_u64()))
 }
 
@@ -283,7 +283,7 @@ fn idle_entries_expire_once_per_timeout() {
     let handle = tables.insert(id, entry, 50).unwrap();
     tables.insert(id, NewEntry::new(vec![exact(2)], 0, set(2)), 50).unwrap();
     assert_eq!(tables.take_expired(149), []);
-    tables.lookup(id, &[nibble(1)], 120);
+    tables.lookup(id, &[nibble(1)], 120, &mut || 0);
     assert_eq!(tables.take_expired(219), []);
     assert_eq!(tables.take_expired(220), [(id, handle)]);
     assert_eq!(tables.take_expired(319), []);

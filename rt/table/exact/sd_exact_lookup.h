@@ -141,7 +141,7 @@ SD_ALWAYS_INLINE struct sd_found sd_exact_lookup_finish(struct sd_worker *w, str
     }
     struct sd_inline_value value;
     memcpy(&value, at, sizeof value);
-    struct sd_found found = {at + sizeof value, sd_inline_action(value.word), UINT32_MAX, 0, true};
+    struct sd_found found = {at + sizeof value, sd_inline_action(value.word), UINT32_MAX, 0, NULL, true};
 #ifdef SD_WANTS_HANDLES
     found.handle = value.word >> SD_INLINE_HANDLE_SHIFT;
 #endif

@@ -6,7 +6,7 @@
 
 use crate::facts::weight::graph_weight;
 use ir::lookup::{get, index};
-use ir::{Graph, ProcedureId, Program, TerminatorKind};
+use ir::{Graph, ProcedureId, Program, TableAction, TerminatorKind};
 
 /// The nodes and statements that a procedure executes at most, in all it calls, without taking steps.
 const UNCOUNTED_MAX: u64 = 4096;
@@ -73,15 +73,19 @@ impl Costs<'_> {
     }
 }
 
-/// For each call and each table of a graph, the procedures of which one is executed.
+/// For each call of a graph the procedure; for each table the actions of which one is executed, and those of which a group
+/// executes one before.
 fn callees(program: &Program, graph: &Graph) -> impl Iterator<Item = Vec<ProcedureId>> {
-    graph.nodes.iter().filter_map(|(_, node)| match &node.terminator.kind {
-        TerminatorKind::Call { procedure, .. } => Some(vec![*procedure]),
+    graph.nodes.iter().flat_map(|(_, node)| match &node.terminator.kind {
+        TerminatorKind::Call { procedure, .. } => vec![vec![*procedure]],
         TerminatorKind::Apply { table, .. } => {
             let actions = get(&program.tables, *table).map(|table| table.actions.as_slice());
-            Some(actions.unwrap_or_default().iter().map(|action| action.procedure).collect())
+            let (groups, others): (Vec<_>, Vec<_>) =
+                actions.unwrap_or_default().iter().partition(|action| action.is_group_action);
+            let procedures = |of: Vec<&TableAction>| of.iter().map(|action| action.procedure).collect();
+            vec![procedures(others), procedures(groups)]
         }
-        _ => None,
+        _ => Vec::new(),
     })
 }
 

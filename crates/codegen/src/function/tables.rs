@@ -492,18 +492,16 @@ pub(crate) fn run_function(cx: &Cx<'_>, id: TableId, out: &mut Code) {
         cx.linkage(),
         cx.table_name(id)
     ));
-    out.line("switch (found->action) {");
-    for (i, action) in table.actions.iter().enumerate() {
-        let declares = !data_leaves(cx, action.procedure).is_empty();
-        let brace = if declares { " {" } else { "" };
-        out.line(format!("case {}:{brace}", cx.names.actions(id)[i]));
-        out.indent();
-        run_action(cx, id, action.procedure, out);
-        out.dedent();
-        if declares {
-            out.line("}");
-        }
+    if table.implementation.is_some() && table.actions.iter().any(|action| action.is_group_action) {
+        out.line("/* The action of a group runs first. */");
+        out.open("if (found->group_action)");
+        out.line("switch (found->group_action->member_or_action) {");
+        action_cases(cx, id, RunAs::Group, out);
+        out.line("}");
+        out.close("");
     }
+    out.line("switch (found->action) {");
+    action_cases(cx, id, RunAs::Selected, out);
     if !plain {
         out.line("default:");
         out.line("    return SD_END_DONE;");
@@ -513,14 +511,46 @@ pub(crate) fn run_function(cx: &Cx<'_>, id: TableId, out: &mut Code) {
     out.blank();
 }
 
-fn run_action(cx: &Cx<'_>, table: TableId, procedure: ProcedureId, out: &mut Code) {
+/// What an action that a table runs was found as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RunAs {
+    /// The action of a group; the selected one follows.
+    Group,
+    /// The action of an entry, the default action, or the one that a group selects.
+    Selected,
+}
+
+/// The cases of a switch over the actions of a table.
+fn action_cases(cx: &Cx<'_>, id: TableId, run_as: RunAs, out: &mut Code) {
+    for (i, action) in cx.program.tables[id].actions.iter().enumerate() {
+        if action.is_group_action != (run_as == RunAs::Group) {
+            continue;
+        }
+        let declares = !data_leaves(cx, action.procedure).is_empty()
+            || (run_as == RunAs::Group && !cx.ends(action.procedure).is_plain());
+        let brace = if declares { " {" } else { "" };
+        out.line(format!("case {}:{brace}", cx.names.actions(id)[i]));
+        out.indent();
+        run_action(cx, id, action.procedure, run_as, out);
+        out.dedent();
+        if declares {
+            out.line("}");
+        }
+    }
+}
+
+fn run_action(cx: &Cx<'_>, table: TableId, procedure: ProcedureId, run_as: RunAs, out: &mut Code) {
     let block = cx.program.tables[table].block;
     let callee = &cx.program.procedures[procedure];
     let names = data_names(cx, procedure);
     let mut arguments = cx.arguments(block).to_string();
     if !names.is_empty() {
         let data = data_struct_name(cx, procedure);
-        out.line(format!("const {data} *d = (const {data} *)found->data;"));
+        let found = match run_as {
+            RunAs::Group => "found->group_action",
+            RunAs::Selected => "found",
+        };
+        out.line(format!("const {data} *d = (const {data} *){found}->data;"));
         let mut names = names.iter();
         for var in &callee.params {
             let ty = &cx.program.variables[*var].ty;
@@ -540,10 +570,17 @@ fn run_action(cx: &Cx<'_>, table: TableId, procedure: ProcedureId, out: &mut Cod
         out.line(format!("SD_TRACE_POINT(w, p, s, {locals}, SD_TRACE_CALL, UINT32_MAX, {number});"));
     }
     let call = format!("{}({arguments})", cx.procedure_name(procedure));
-    match (cx.ends(procedure).is_plain(), !cx.table_ends(table).is_plain()) {
-        (false, _) => out.line(format!("return {call};")),
-        (true, returns) => {
+    match (cx.ends(procedure).is_plain(), run_as) {
+        (false, RunAs::Group) => {
+            out.line(format!("const uint32_t end = {call};"));
+            out.line("if (end != SD_END_DONE)");
+            out.line("    return end;");
+            out.line("break;");
+        }
+        (false, RunAs::Selected) => out.line(format!("return {call};")),
+        (true, _) => {
             out.line(format!("{call};"));
+            let returns = run_as == RunAs::Selected && !cx.table_ends(table).is_plain();
             out.line(if returns { "return SD_END_DONE;" } else { "break;" });
         }
     }

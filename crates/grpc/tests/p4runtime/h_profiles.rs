@@ -241,6 +241,66 @@ fn h04_one_shots_keep_the_rules_of_groups() {
 }
 
 #[test]
+fn h04_selection_is_by_hash_or_at_random() {
+    let desk = Desk::new();
+    let of_mode = |mode: &str| {
+        let action = |port: u32, weight: u32| {
+            format!("action_profile_actions {{ action {{ call(forward,\\x0{port}) }} weight: {weight} }} ")
+        };
+        let set = format!("{}{} action_selection_mode: {mode}", action(5, 1), action(6, 3));
+        entry("balanced", 1, &format!("action_profile_action_set {{ {set} }}"))
+    };
+    // Equal packets draw their action, in proportion to the weights.
+    desk.write(&[&insert(&of_mode("RANDOM"))]);
+    desk.reads("table_entry { table_id: $balanced }", &[&of_mode("RANDOM")]);
+    let n = (0..2000).filter(|_| ports(&desk, 1, 1) == [6]).count();
+    assert!((1300..1700).contains(&n), "{n} of 2000 packets");
+    for mode in ["HASH", "DEFAULT_MODE_DETERMINED_BY_ACTION_SELECTOR"] {
+        desk.write(&[&format!("modify {}", of_mode(mode))]);
+        desk.reads("table_entry { table_id: $balanced }", &[&of_mode(mode)]);
+        let first = ports(&desk, 1, 1);
+        assert!((0..100).all(|_| ports(&desk, 1, 1) == first), "{mode}");
+    }
+}
+
+#[test]
+fn h04_the_group_action_runs_first() {
+    let desk = Desk::new();
+    let one_shot = |inside: &str| entry("balanced", 1, &format!("action_profile_action_set {{ {inside} }}"));
+    let selected = "action_profile_actions { action { call(forward,\\x05) } weight: 1 }";
+    let written = one_shot(&format!("{selected} group_action {{ call(note,\\x07) }}"));
+    desk.write(&[&insert(&written)]);
+    desk.reads("table_entry { table_id: $balanced }", &[&written]);
+    let sent = || {
+        desk.device.receive(1, &[0, 1, 0, 1, 0, 0, 0, 0]);
+        desk.device.take_sent()
+    };
+    // The selected action has the last word.
+    assert_eq!(sent(), [(5, vec![0, 1, 0, 7, 0, 0, 0, 0])]);
+    // It runs for every packet of the group, also if the group is empty.
+    desk.write(&[&format!("modify {}", one_shot("group_action { call(note,\\x08) }"))]);
+    assert_eq!(sent(), [(9, vec![0, 1, 0, 8, 0, 0, 0, 0])]);
+    desk.write(&[&format!("modify {}", one_shot(selected))]);
+    assert_eq!(sent(), [(5, vec![0, 1, 0, 1, 0, 0, 0, 0])]);
+    // It is for nothing else.
+    let entry = |action: &str| insert(&entry("balanced", 2, action));
+    desk.refuses(
+        Code::PermissionDenied,
+        &[
+            (
+                &entry("action_profile_action_set { action_profile_actions { action { call(note,\\x01) } weight: 1 } }"),
+                "@groupaction",
+            ),
+            (&entry("action_profile_action_set { group_action { call(forward,\\x01) } }"), "@groupaction"),
+        ],
+    );
+    desk.refuses(
+        Code::InvalidArgument,
+        &[(&entry("action_profile_action_set { group_action { call(note) } }"), "missing")],
+    );
+}
+
+#[test]
 fn h04_a_selector_is_programmed_in_one_way() {
     let desk = Desk::new();
     let actions = "action_profile_actions { action { call(forward,\\x05) } weight: 1 }";

@@ -118,6 +118,11 @@ control Work(inout Headers headers, inout Metadata meta, inout standard_metadata
         headers.probe.b = b;
     }
 
+    action note(bit<16> b) {
+        headers.probe.b = b;
+        standard.egress_spec = 9;
+    }
+
     action replicate(bit<16> to) {
         standard.mcast_grp = to;
     }
@@ -274,6 +279,7 @@ control Work(inout Headers headers, inout Metadata meta, inout standard_metadata
             forward;
             stamp;
             drop;
+            @groupaction note;
             NoAction;
         }
         implementation = choices;

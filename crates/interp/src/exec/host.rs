@@ -12,6 +12,11 @@ pub trait ExternHost {
     /// Results and `out` arguments go through `access`; without them they keep what they held.
     fn call(&mut self, call: &ExternCall, access: &mut Access<'_>) -> ExternEnd;
 
+    /// A random number for a group that selects at random.
+    fn random(&mut self) -> u64 {
+        0
+    }
+
     /// A packet has hit an entry of a table with a direct counter or meter; the entry's action runs next.
     fn hit(&mut self, hit: Hit<'_>) {
         let _ = hit;

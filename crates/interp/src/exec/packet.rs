@@ -1,8 +1,8 @@
 //! One packet in the pipeline: its variables, its bytes, and the output of its deparser.
 
+use super::run::Run;
 use crate::load::{Executable, Pc, Slot, SlotRange};
-use crate::table::EntryRef;
-use ir::{Bits, TableId};
+use ir::Bits;
 
 /// The values of all variables, temporaries and constants, by slot.
 #[derive(Clone, Debug, Default)]
@@ -56,8 +56,8 @@ pub struct PacketState {
     pub(crate) calls: Vec<super::Call>,
     /// True if the packet suspends where asynchronous blocks begin and end.
     pub(crate) may_wait: bool,
-    /// Position at which a suspended packet resumes, with the entry whose action runs.
-    pub(crate) waits_at: Option<(Pc, Option<(TableId, EntryRef)>)>,
+    /// Position at which a suspended packet resumes, with the state of the loop.
+    pub(crate) waits_at: Option<(Pc, Run)>,
 }
 
 impl PacketState {

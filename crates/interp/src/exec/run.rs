@@ -28,10 +28,15 @@ enum Flow {
     Wait,
 }
 
-/// The result of a lookup, until its action runs.
+/// The result of a lookup, until its actions run.
+#[derive(Clone, Debug)]
 struct Pending {
     /// `None` when there is nothing to run.
     procedure: Option<ProcedureId>,
+    /// The action that a group runs first. It may call the same procedure with other data.
+    group_action: Option<ProcedureId>,
+    /// Data of `procedure` that wait until the group action has run.
+    data: Vec<(Slot, Bits)>,
     table: TableId,
     entry: EntryRef,
 }
@@ -61,7 +66,7 @@ impl<E: ExternHost> Machine<'_, E> {
         let Some(mut pc) = exe.block_entry(block) else { return BlockEnd::Done };
         let mut run = Run { entry: None, pending: None };
         match packet.waits_at.take() {
-            Some((at, entry)) => (pc, run.entry) = (at, entry),
+            Some((at, waiting)) => (pc, run) = (at, waiting),
             None => {
                 if observer.listens() {
                     observer.event(exe, exe.program.blocks[block].span, Event::BlockEntered { block });
@@ -94,7 +99,7 @@ impl<E: ExternHost> Machine<'_, E> {
                 }
                 Flow::End(end) => break end,
                 Flow::Wait => {
-                    packet.waits_at = Some((pc + 1, run.entry));
+                    packet.waits_at = Some((pc + 1, run));
                     return BlockEnd::Waiting;
                 }
             }
@@ -186,9 +191,15 @@ impl<E: ExternHost> Machine<'_, E> {
                 return self.parse(instr, span, packet, observer);
             }
             Instr::Lookup(i) => self.lookup(&exe.lookups[*i as usize], span, run, packet, observer),
-            Instr::RunAction { then, exit } => {
-                let Some(pending) = run.pending.take() else { return Flow::To(*then) };
+            Instr::RunAction { again, then, exit } => {
+                let Some(mut pending) = run.pending.take() else { return Flow::To(*then) };
+                if let Some(group_action) = pending.group_action.take() {
+                    let entry = run.entry.replace((pending.table, pending.entry));
+                    run.pending = Some(pending);
+                    return self.enter(group_action, *again, *exit, entry, packet, span, observer);
+                }
                 let Some(procedure) = pending.procedure else { return Flow::To(*then) };
+                pending.data.into_iter().for_each(|(slot, value)| frame.set(slot, value));
                 let entry = run.entry.replace((pending.table, pending.entry));
                 return self.enter(procedure, *then, *exit, entry, packet, span, observer);
             }
@@ -264,7 +275,8 @@ impl<E: ExternHost> Machine<'_, E> {
         observer: &mut O,
     ) {
         let exe = self.exe;
-        let found = self.tables.lookup(code.table, packet.frame.range(code.keys), self.now_ns);
+        let (keys, now_ns) = (packet.frame.range(code.keys), self.now_ns);
+        let found = self.tables.lookup(code.table, keys, now_ns, &mut || self.externs.random());
         let (index, data) = match found.action {
             Some((index, data)) => (Some(index), data),
             None => (None, &[][..]),
@@ -280,13 +292,28 @@ impl<E: ExternHost> Machine<'_, E> {
             observer.event(exe, span, Event::Lookup { table: code.table, keys, outcome });
         }
         let action = index.and_then(|i| exe.action(code.table, i));
-        if let Some(action) = action {
-            for (slot, value) in action.params.iter().zip(data) {
-                packet.frame.set(*slot, value.clone());
+        let params = action.map_or(&[][..], |action| &action.params);
+        let mut pending = Pending {
+            procedure: action.map(|a| a.procedure),
+            group_action: None,
+            data: Vec::new(),
+            table: code.table,
+            entry: found.entry,
+        };
+        let group_action =
+            found.group_action.and_then(|group| Some((exe.action(code.table, group.index)?, group)));
+        let (first, data) = match group_action {
+            Some((action, group)) => {
+                pending.group_action = Some(action.procedure);
+                pending.data = params.iter().copied().zip(data.iter().cloned()).collect();
+                (&action.params[..], group.data.as_slice())
             }
+            None => (params, data),
+        };
+        for (slot, value) in first.iter().zip(data) {
+            packet.frame.set(*slot, value.clone());
         }
-        run.pending =
-            Some(Pending { procedure: action.map(|a| a.procedure), table: code.table, entry: found.entry });
+        run.pending = Some(pending);
         let is_hit = found.stored.is_some();
         if is_hit && code.has_direct {
             let (table, entry, n_bytes) = (code.table, found.entry, packet.bytes.len() as u64);
@@ -403,7 +430,8 @@ fn is_suspension(op: ExternOp) -> bool {
 }
 
 /// The state of the loop beside the packet.
-struct Run {
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
     /// The table whose action runs, and its entry.
     entry: Option<(TableId, EntryRef)>,
     pending: Option<Pending>,

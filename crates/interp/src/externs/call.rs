@@ -16,6 +16,10 @@ impl ExternHost for Externs {
         end
     }
 
+    fn random(&mut self) -> u64 {
+        self.random.next_u64()
+    }
+
     fn hit(&mut self, hit: Hit<'_>) {
         self.count_hit(hit);
     }

@@ -106,8 +106,9 @@ pub(crate) enum Instr {
     Lookahead(u32),
     /// Finds the entry; the action's data goes to its parameters.
     Lookup(u32),
-    /// Runs what `Lookup` found.
+    /// Runs what `Lookup` found: the action of a group, then again for the action that was selected.
     RunAction {
+        again: Pc,
         then: Pc,
         exit: Pc,
     },
@@ -137,7 +138,8 @@ impl Instr {
                 f(then);
                 f(fail);
             }
-            Instr::RunAction { then, exit } | Instr::Call { then, exit, .. } => {
+            // `again` is a position already.
+            Instr::RunAction { then, exit, .. } | Instr::Call { then, exit, .. } => {
                 f(then);
                 f(exit);
             }

@@ -405,7 +405,8 @@ impl Compiler<'_> {
                 if let Some(target) = action {
                     self.store(&target, action_slot)?;
                 }
-                self.push(Instr::RunAction { then: label(*then), exit: label(*exit) });
+                let again = self.exe.code.len() as Pc;
+                self.push(Instr::RunAction { again, then: label(*then), exit: label(*exit) });
             }
             TerminatorKind::Call { procedure, then, exit } => {
                 if index_of(*procedure) >= self.exe.program.procedures.len() {

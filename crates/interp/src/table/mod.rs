@@ -11,7 +11,8 @@ pub use select::{SelectorHash, fnv1a};
 pub use store::Table;
 pub use target::store::matching::{in_range, is_match, normalised};
 pub use target::store::{
-    EntryAction, EntryHandle, EntryRef, Group, Matches, NewEntry, OneShot, Profile, TableError, Weighted,
+    EntryAction, EntryHandle, EntryRef, Group, Matches, NewEntry, OneShot, Profile, Selection, TableError,
+    Weighted,
 };
 pub use value_set::ValueSet;
 
@@ -43,6 +44,8 @@ pub struct Found<'t> {
     pub stored: Option<&'t StoredEntry>,
     /// Index in the table's actions, and the data; `None` when there is nothing to choose from.
     pub action: Option<(u32, &'t [Bits])>,
+    /// The action that a group runs before it.
+    pub group_action: Option<&'t Action>,
     /// The member of an action profile that contributed the action.
     pub member: Option<u32>,
     /// Number of entries in the table; 0 on a hit, where it is not counted.
@@ -92,10 +95,23 @@ impl Tables {
         self.tables.get_mut(index_of(id)).ok_or(TableError::UnknownTable)
     }
 
-    /// Counts the hit. `values` are those of all keys of the table, selector keys included.
-    pub fn lookup(&mut self, id: TableId, values: &[Bits], now_ns: u64) -> Found<'_> {
-        let nothing =
-            Found { entry: EntryRef::Default, stored: None, action: None, member: None, n_entries: 0 };
+    /// Counts the hit. `values` are those of all keys of the table, selector keys included; `random` gives a number to groups
+    /// that select at random.
+    pub fn lookup(
+        &mut self,
+        id: TableId,
+        values: &[Bits],
+        now_ns: u64,
+        random: &mut dyn FnMut() -> u64,
+    ) -> Found<'_> {
+        let nothing = Found {
+            entry: EntryRef::Default,
+            stored: None,
+            action: None,
+            group_action: None,
+            member: None,
+            n_entries: 0,
+        };
         let Some(table) = self.tables.get_mut(index_of(id)) else { return nothing };
         let found = table.hit(values, now_ns);
         let table = &self.tables[index_of(id)];
@@ -113,6 +129,7 @@ impl Tables {
             (self.selector_hash)(algorithm, &inputs)
         };
         let member_action = |id: u32| profile.and_then(|p| p.members.get(&id));
+        let mut group_action = None;
         let (action, member): (Option<&Action>, Option<u32>) = match &entry.action {
             EntryAction::Action(action) => (Some(action), None),
             EntryAction::Member(id) => (member_action(*id), Some(*id)),
@@ -122,10 +139,15 @@ impl Tables {
                 (member.and_then(|m| member_action(*m)), member.copied())
             }
             EntryAction::OneShot(one_shot) => {
-                (select::choose(&one_shot.actions, hash(), &self.ports_down), None)
+                group_action = one_shot.group_action.as_ref();
+                let number = match one_shot.selection {
+                    Selection::Hash => hash(),
+                    Selection::Random => random(),
+                };
+                (select::choose(&one_shot.actions, number, &self.ports_down), None)
             }
         };
-        Found { action: action.map(|a| (a.index, a.data.as_slice())), member, ..found }
+        Found { action: action.map(|a| (a.index, a.data.as_slice())), group_action, member, ..found }
     }
 
     /// Adds an entry; `now_ns` is when its idle time begins.

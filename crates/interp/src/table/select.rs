@@ -13,15 +13,15 @@ pub fn fnv1a(_: &str, values: &[&Bits]) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// The alternative that a hash chooses, in proportion to the weights; ports that are down do not count.
+/// The alternative that a number chooses, in proportion to the weights; ports that are down do not count.
 pub(super) fn choose<'a, T>(
     alternatives: &'a [Weighted<T>],
-    hash: u64,
+    number: u64,
     ports_down: &BTreeSet<u32>,
 ) -> Option<&'a T> {
     let is_up = |w: &&Weighted<T>| w.watch_port.is_none_or(|port| !ports_down.contains(&port));
     let total: u64 = alternatives.iter().filter(is_up).map(|w| u64::from(w.weight.max(1))).sum();
-    let mut at = hash.checked_rem(total)?;
+    let mut at = number.checked_rem(total)?;
     for w in alternatives.iter().filter(is_up) {
         let weight = u64::from(w.weight.max(1));
         if at < weight {

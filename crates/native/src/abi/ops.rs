@@ -41,10 +41,25 @@ pub(crate) struct RawEntry {
     pub(crate) is_const: bool,
     /// Action data, of the table's data size; only for entries with an action.
     pub(crate) data: Vec<u8>,
-    /// Choices of a one-shot, for writes; empty in entries that were read.
-    pub(crate) one_shot: Vec<RawChoice>,
+    /// The one-shot to write; `None` in entries that were read.
+    pub(crate) one_shot: Option<Box<RawOneShot>>,
     pub(crate) idle_timeout_ns: u64,
     pub(crate) last_hit_ns: u64,
+}
+
+/// A one-shot as it is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RawOneShot {
+    /// The choices, then the group action if there is one.
+    pub(crate) actions: Vec<RawChoice>,
+    pub(crate) has_group_action: bool,
+    pub(crate) is_random: bool,
+}
+
+impl RawEntry {
+    fn actions(&self) -> &[RawChoice] {
+        self.one_shot.as_deref().map_or(&[], |one_shot| &one_shot.actions)
+    }
 }
 
 /// An alternative of a group or a one-shot.
@@ -106,11 +121,14 @@ impl Ops<'_> {
         let layout = &self.layout.tables[table as usize];
         let n_keys = layout.key_bytes;
         let has_data = entry.kind != abi::entry::ACTION || entry.data.len() == layout.data_bytes;
-        let has_choices = entry.one_shot.iter().all(|choice| choice.data.len() == layout.data_bytes);
+        let has_choices = entry.actions().iter().all(|choice| choice.data.len() == layout.data_bytes);
         if entry.value.len() != n_keys || entry.mask.len() != n_keys || !has_data || !has_choices {
             debug_assert!(false, "an entry of other sizes than those of its table");
             return Err(NOT_FOUND);
         }
+        let one_shot = entry.one_shot.as_deref();
+        let n_group = usize::from(one_shot.is_some_and(|one_shot| one_shot.has_group_action));
+        let (choices, group_action) = weighted.split_at(weighted.len().saturating_sub(n_group));
         Ok(abi::EntryView {
             handle: entry.handle,
             value: entry.value.as_ptr(),
@@ -120,8 +138,10 @@ impl Ops<'_> {
             what: entry.what,
             is_const: u32::from(entry.is_const),
             data: entry.data.as_ptr(),
-            n_weighted: weighted.len() as u32,
-            weighted: weighted.as_ptr(),
+            n_weighted: choices.len() as u32,
+            is_random: u32::from(one_shot.is_some_and(|one_shot| one_shot.is_random)),
+            weighted: choices.as_ptr(),
+            group_action: group_action.first().map_or(ptr::null(), ptr::from_ref),
             idle_timeout_ns: entry.idle_timeout_ns,
             last_hit_ns: entry.last_hit_ns,
         })
@@ -148,7 +168,7 @@ impl Ops<'_> {
             what: view.what,
             is_const: view.is_const != 0,
             data,
-            one_shot: Vec::new(),
+            one_shot: None,
             idle_timeout_ns: view.idle_timeout_ns,
             last_hit_ns: view.last_hit_ns,
         }
@@ -166,7 +186,7 @@ impl Ops<'_> {
     }
 
     pub(crate) fn table_insert(&mut self, table: u32, entry: &RawEntry, now_ns: u64) -> Done<u64> {
-        let weighted = weighted(&entry.one_shot);
+        let weighted = weighted(entry.actions());
         let view = self.view(table, entry, &weighted)?;
         let mut handle = 0;
         // SAFETY: see above.
@@ -181,7 +201,7 @@ impl Ops<'_> {
         entries: &[RawEntry],
         now_ns: u64,
     ) -> Vec<Done<u64>> {
-        let weighted: Vec<_> = entries.iter().map(|entry| weighted(&entry.one_shot)).collect();
+        let weighted: Vec<_> = entries.iter().map(|entry| weighted(entry.actions())).collect();
         let views = entries.iter().zip(&weighted).map(|(entry, weighted)| self.view(table, entry, weighted));
         let views: Vec<_> = match views.collect() {
             Ok(views) => views,
@@ -211,7 +231,7 @@ impl Ops<'_> {
     }
 
     pub(crate) fn table_modify(&mut self, table: u32, entry: &RawEntry, now_ns: u64) -> Done<u64> {
-        let weighted = weighted(&entry.one_shot);
+        let weighted = weighted(entry.actions());
         let view = self.view(table, entry, &weighted)?;
         let mut handle = 0;
         // SAFETY: see above.

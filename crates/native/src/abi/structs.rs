@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 
 /// The symbol that a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
@@ -470,7 +470,7 @@ mirrors! {
         data: *const u8,
     }
 
-    struct EntryView = "sd_entry_view", 80 bytes {
+    struct EntryView = "sd_entry_view", 88 bytes {
         handle: u64,
         value: *const u8,
         mask: *const u8,
@@ -480,7 +480,9 @@ mirrors! {
         is_const: u32,
         data: *const u8,
         n_weighted: u32,
+        is_random: u32,
         weighted: *const Weighted,
+        group_action: *const Weighted,
         idle_timeout_ns: u64,
         last_hit_ns: u64,
     }
@@ -630,7 +632,9 @@ impl EntryView {
         is_const: 0,
         data: ptr::null(),
         n_weighted: 0,
+        is_random: 0,
         weighted: ptr::null(),
+        group_action: ptr::null(),
         idle_timeout_ns: 0,
         last_hit_ns: 0,
     };

@@ -1,11 +1,11 @@
 //! Entries as the control plane writes them, and as C has them.
 
 use crate::abi::layout::{KeyLayout, TableLayout, ValueLayout};
-use crate::abi::ops::{RawChoice, RawEntry};
+use crate::abi::ops::{RawChoice, RawEntry, RawOneShot};
 use crate::abi::{self, entry};
 use crate::values::{decode, encode};
 use ir::{Action, Bits, Match, MatchKind};
-use target::store::{EntryAction, Group, Matches, NewEntry, OneShot, StoredAction, Weighted};
+use target::store::{EntryAction, Group, Matches, NewEntry, OneShot, Selection, StoredAction, Weighted};
 
 /// Key and priority; nothing else.
 pub(crate) fn encode_key(table: &TableLayout, matches: &Matches, priority: i32) -> RawEntry {
@@ -24,20 +24,27 @@ pub(crate) fn encode_entry(table: &TableLayout, new: &NewEntry) -> RawEntry {
         }
         EntryAction::Member(id) => (raw.kind, raw.what) = (entry::MEMBER, *id),
         EntryAction::Group(id) => (raw.kind, raw.what) = (entry::GROUP, *id),
-        EntryAction::OneShot(OneShot { actions }) => {
+        EntryAction::OneShot(one_shot) => {
             raw.kind = entry::ONE_SHOT;
-            raw.one_shot = actions.iter().map(|choice| encode_choice(table, choice)).collect();
+            raw.one_shot = Some(Box::new(encode_one_shot(table, one_shot)));
         }
     }
     raw
 }
 
-fn encode_choice(table: &TableLayout, choice: &Weighted<Action>) -> RawChoice {
-    RawChoice {
-        member_or_action: choice.what.index,
-        weight: choice.weight,
-        watch_port: choice.watch_port.unwrap_or(abi::NO_PORT),
-        data: encode_action(table, &choice.what, table.data_bytes),
+fn encode_one_shot(table: &TableLayout, one_shot: &OneShot) -> RawOneShot {
+    let choice = |action: &Action, weight, watch_port: Option<u32>| RawChoice {
+        member_or_action: action.index,
+        weight,
+        watch_port: watch_port.unwrap_or(abi::NO_PORT),
+        data: encode_action(table, action, table.data_bytes),
+    };
+    let choices = one_shot.actions.iter().map(|w| choice(&w.what, w.weight, w.watch_port));
+    let group_action = one_shot.group_action.iter().map(|action| choice(action, 1, None));
+    RawOneShot {
+        actions: choices.chain(group_action).collect(),
+        has_group_action: one_shot.group_action.is_some(),
+        is_random: one_shot.selection == Selection::Random,
     }
 }
 

@@ -276,13 +276,87 @@ fn d3_a_rollback_brings_back_ages_and_defaults() {
     });
 }
 
+/// A one-shot of actions of table `chosen` with their weights.
+fn one_shot(
+    desk: &Desk,
+    actions: &[(&str, u128, i32)],
+    selection_mode: SelectionMode,
+    group_action: Option<Action>,
+) -> TableAction {
+    let weighted = |&(name, value, weight): &(&str, u128, i32)| WeightedAction {
+        action: desk.action("chosen", name, value),
+        weight,
+        watch_port: None,
+    };
+    TableAction::OneShot(OneShot {
+        actions: actions.iter().map(weighted).collect(),
+        selection_mode,
+        size_semantics: SizeSemantics::default(),
+        group_action,
+    })
+}
+
 #[test]
-fn h4_random_selection_is_refused() {
+fn h4_each_packet_draws_its_action_if_selection_is_random() {
     both(|desk, switch| {
-        let TableAction::OneShot(one_shot) = desk.one_shot(1) else { panic!() };
-        let action = TableAction::OneShot(OneShot { selection_mode: SelectionMode::Random, ..one_shot });
-        let entry = TableEntry { action: Some(action), ..desk.key("chosen", 1) };
-        let refused = desk.write(switch, UpdateKind::Insert, Entity::TableEntry(entry)).unwrap_err();
-        assert!(refused.starts_with("UNIMPLEMENTED"), "{refused}");
+        let actions = [("choose", 1, 1), ("choose", 2, 3), ("choose", 3, 4)];
+        let entry = |mode| {
+            let action = Some(one_shot(desk, &actions, mode, None));
+            Entity::TableEntry(TableEntry { action, ..desk.key("chosen", 1) })
+        };
+        desk.write(switch, UpdateKind::Insert, entry(SelectionMode::Random)).unwrap();
+        assert_eq!(desk.read(switch, Some("chosen"), false).len(), 1);
+        // Equal packets go to all actions, in proportion to their weights.
+        let mut n = [0; 3];
+        for _ in 0..4000 {
+            n[usize::from(switch.arrives(1, 5)[0][1]) - 1] += 1;
+        }
+        assert!(
+            (350..650).contains(&n[0]) && (1300..1700).contains(&n[1]) && (1800..2200).contains(&n[2]),
+            "{n:?}"
+        );
+        // By a hash they go to one.
+        for mode in [SelectionMode::Hash, SelectionMode::OfSelector] {
+            desk.write(switch, UpdateKind::Modify, entry(mode)).unwrap();
+            let first = switch.arrives(1, 5);
+            assert!((0..100).all(|_| switch.arrives(1, 5) == first), "{mode:?}");
+        }
+    });
+}
+
+#[test]
+fn h4_a_group_action_runs_before_the_selected_action() {
+    both(|desk, switch| {
+        let write = |switch: &mut dyn Subject, kind, actions: &[(&str, u128, i32)], group_action| {
+            let action = Some(one_shot(desk, actions, SelectionMode::OfSelector, group_action));
+            let entry = TableEntry { action, ..desk.key("chosen", 1) };
+            desk.write(switch, kind, Entity::TableEntry(entry.clone()))?;
+            let mut read = desk.read(switch, Some("chosen"), false);
+            read[0].counter_data = None;
+            assert_eq!(read, [entry]);
+            Ok::<(), String>(())
+        };
+        let start = || Some(desk.action("chosen", "start", 40));
+        write(switch, UpdateKind::Insert, &[("add", 2, 1)], start()).unwrap();
+        assert_eq!(switch.arrives(1, 5), [[1, 42]]);
+        // The group action calls the procedure of the selected one.
+        write(switch, UpdateKind::Modify, &[("choose", 7, 1)], start()).unwrap();
+        assert_eq!(switch.arrives(1, 5), [[1, 7]]);
+        // A group without actions still has its own.
+        write(switch, UpdateKind::Modify, &[], start()).unwrap();
+        assert_eq!(switch.arrives(1, 5), [[1, 40]]);
+        // An exit leaves the selected action out, and the rest of the control.
+        write(switch, UpdateKind::Modify, &[("add", 2, 1)], Some(desk.action("chosen", "leave", 0))).unwrap();
+        assert_eq!(switch.arrives(1, 5), [[1, 5]]);
+        write(switch, UpdateKind::Modify, &[("add", 2, 1)], None).unwrap();
+        assert_eq!(switch.arrives(1, 5), [[1, 11]]);
+        for (selected, group_action) in [("add", "add"), ("start", "start")] {
+            let group_action = Some(desk.action("chosen", group_action, 1));
+            let refused = write(switch, UpdateKind::Modify, &[(selected, 2, 1)], group_action).unwrap_err();
+            assert!(
+                refused.starts_with("PERMISSION_DENIED") && refused.contains("@groupaction"),
+                "{refused}"
+            );
+        }
     });
 }

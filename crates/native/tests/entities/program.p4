@@ -44,6 +44,18 @@ control Forward(inout headers_t headers, inout meta_t meta, inout standard_metad
         meta.mark = value;
     }
 
+    action add(bit<8> value) {
+        meta.mark = meta.mark + value;
+    }
+
+    action start(bit<8> value) {
+        choose(value);
+    }
+
+    action leave() {
+        exit;
+    }
+
     // Its entries are fixed; their counters are not.
     table fixed {
         key = {
@@ -97,6 +109,9 @@ control Forward(inout headers_t headers, inout meta_t meta, inout standard_metad
         }
         actions = {
             choose;
+            add;
+            @groupaction start;
+            @groupaction leave;
             NoAction;
         }
         @name("selector")

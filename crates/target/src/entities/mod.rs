@@ -210,6 +210,8 @@ impl Entities {
             | TableError::WrongData { .. }
             | TableError::DefaultOnly { .. }
             | TableError::TableOnly { .. }
+            | TableError::GroupActionOnly { .. }
+            | TableError::NoGroupAction { .. }
             | TableError::WantsMember
             | TableError::NoProfile
             | TableError::NoSelector

@@ -3,7 +3,7 @@
 use super::{ControllerData, DefaultEntry, Entities, State, View, values};
 use crate::store::{
     Count, DirectCells, EntryAction, EntryHandle, EntryRef as Target, Matches, MeterRates, NewEntry, OneShot,
-    Store, StoredAction, StoredEntry, TableError, Weighted,
+    Selection, Store, StoredAction, StoredEntry, TableError, Weighted,
 };
 use control::*;
 
@@ -120,12 +120,6 @@ impl Entities {
             TableAction::Member(member) => EntryAction::Member(member.0),
             TableAction::Group(group) => EntryAction::Group(group.0),
             TableAction::OneShot(one_shot) => {
-                if one_shot.group_action.is_some() {
-                    return Err(Problem::Unsupported { what: "a group action".to_string() }.into());
-                }
-                if one_shot.selection_mode == SelectionMode::Random {
-                    return Err(Problem::Unsupported { what: "random selection".to_string() }.into());
-                }
                 let mut actions = Vec::with_capacity(one_shot.actions.len());
                 for weighted in &one_shot.actions {
                     actions.push(Weighted {
@@ -134,7 +128,15 @@ impl Entities {
                         watch_port: watch_port(weighted.watch_port.as_ref())?,
                     });
                 }
-                EntryAction::OneShot(OneShot { actions })
+                let group_action = one_shot.group_action.as_ref();
+                EntryAction::OneShot(OneShot {
+                    actions,
+                    selection: match one_shot.selection_mode {
+                        SelectionMode::OfSelector | SelectionMode::Hash => Selection::Hash,
+                        SelectionMode::Random => Selection::Random,
+                    },
+                    group_action: group_action.map(|action| self.action(table, id, action)).transpose()?,
+                })
             }
         })
     }

@@ -54,6 +54,19 @@ pub enum EntryAction {
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct OneShot {
     pub actions: Vec<Weighted<Action>>,
+    pub selection: Selection,
+    /// Runs before the selected action, for every packet that hits the entry.
+    pub group_action: Option<Action>,
+}
+
+/// How a one-shot selects an action for a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Selection {
+    /// By a hash of the selector keys: equal packets get the same action.
+    #[default]
+    Hash,
+    /// At random, in proportion to the weights.
+    Random,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -26,6 +26,10 @@ pub enum TableError {
     DefaultOnly { action: SmolStr },
     #[error("action `{action}` is not for the default entry")]
     TableOnly { action: SmolStr },
+    #[error("action `{action}` is for groups only")]
+    GroupActionOnly { action: SmolStr },
+    #[error("action `{action}` is not for groups")]
+    NoGroupAction { action: SmolStr },
     #[error("the table has an entry with this key")]
     Exists,
     #[error("there is no such entry")]

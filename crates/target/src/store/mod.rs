@@ -13,8 +13,8 @@ pub mod shape;
 
 pub use cells::{Count, DirectCells, MeterRates, OutOfRange};
 pub use entry::{
-    EntryAction, EntryHandle, EntryRef, Group, Matches, NewEntry, OneShot, StoredAction, StoredEntry,
-    Weighted,
+    EntryAction, EntryHandle, EntryRef, Group, Matches, NewEntry, OneShot, Selection, StoredAction,
+    StoredEntry, Weighted,
 };
 pub use error::TableError;
 pub use profile::Profile;

@@ -27,6 +27,7 @@ pub struct ActionShape {
     pub widths: Vec<Option<u32>>,
     pub is_table_only: bool,
     pub is_default_only: bool,
+    pub is_group_action: bool,
 }
 
 /// The use of an action.
@@ -34,6 +35,8 @@ pub struct ActionShape {
 pub enum Use {
     Entry,
     Default,
+    /// The group action of a one-shot.
+    Group,
 }
 
 /// Whether entries may leave out exact keys, and ranges be empty: those of the program may.
@@ -96,6 +99,7 @@ impl TableShape {
             widths: data_widths(program, action.procedure),
             is_table_only: action.is_table_only,
             is_default_only: action.is_default_only,
+            is_group_action: action.is_group_action,
         });
         TableShape {
             has_priority: keys.iter().any(is_priority),
@@ -151,7 +155,13 @@ impl TableShape {
         match for_what {
             Use::Entry if shape.is_default_only => return Err(TableError::DefaultOnly { action: name() }),
             Use::Default if shape.is_table_only => return Err(TableError::TableOnly { action: name() }),
-            Use::Entry | Use::Default => {}
+            Use::Entry | Use::Default if shape.is_group_action => {
+                return Err(TableError::GroupActionOnly { action: name() });
+            }
+            Use::Group if !shape.is_group_action => {
+                return Err(TableError::NoGroupAction { action: name() });
+            }
+            Use::Entry | Use::Default | Use::Group => {}
         }
         let fits = action.data.len() == shape.widths.len()
             && action.data.iter().zip(&shape.widths).all(|(v, w)| w.is_none_or(|w| v.width() == w));
@@ -180,7 +190,8 @@ impl TableShape {
                 profile.groups.get(id).map(|_| ()).ok_or(TableError::UnknownGroup(*id))
             }
             (EntryAction::OneShot(one_shot), Some(_)) => {
-                one_shot.actions.iter().try_for_each(|a| self.check_action(&a.what, Use::Entry))
+                one_shot.actions.iter().try_for_each(|a| self.check_action(&a.what, Use::Entry))?;
+                one_shot.group_action.iter().try_for_each(|action| self.check_action(action, Use::Group))
             }
         }
     }
