@@ -1,6 +1,6 @@
 //! One packet in the pipeline: its variables, its bytes, and the output of its deparser.
 
-use super::run::Run;
+use super::state::{Call, Run};
 use crate::load::{Executable, Pc, Slot, SlotRange};
 use ir::Bits;
 
@@ -53,7 +53,7 @@ pub struct PacketState {
     /// Remaining steps of the budget. Each node of a graph takes one.
     pub steps_left: u32,
     /// Active procedure calls, outermost first.
-    pub(crate) calls: Vec<super::Call>,
+    pub(crate) calls: Vec<Call>,
     /// True if the packet suspends where asynchronous blocks begin and end.
     pub(crate) may_wait: bool,
     /// Position at which a suspended packet resumes, with the state of the loop.

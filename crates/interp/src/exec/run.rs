@@ -1,8 +1,9 @@
 //! The loop over the instructions of a block.
 
 use super::parse::Failure;
+use super::state::{Call, Pending, Run};
 use super::watch::Watch;
-use super::{Access, BlockEnd, Call, ExternEnd, ExternHost, Hit, PacketState, StopReason, select};
+use super::{Access, BlockEnd, ExternEnd, ExternHost, Hit, PacketState, StopReason, select};
 use crate::load::{Executable, ExternArg, Instr, LookupCode, Pc, Slot};
 use crate::table::{EntryRef, Tables};
 use arch::ExternOp;
@@ -26,19 +27,6 @@ enum Flow {
     End(BlockEnd),
     /// The packet waits behind this instruction.
     Wait,
-}
-
-/// The result of a lookup, until its actions run.
-#[derive(Clone, Debug)]
-struct Pending {
-    /// `None` when there is nothing to run.
-    procedure: Option<ProcedureId>,
-    /// The action that a group runs first. It may call the same procedure with other data.
-    group_action: Option<ProcedureId>,
-    /// Data of `procedure` that wait until the group action has run.
-    data: Vec<(Slot, Bits)>,
-    table: TableId,
-    entry: EntryRef,
 }
 
 impl<E: ExternHost> Machine<'_, E> {
@@ -427,12 +415,4 @@ impl<E: ExternHost> Machine<'_, E> {
 /// True when a packet may have to wait for another core at this operation.
 fn is_suspension(op: ExternOp) -> bool {
     matches!(op, ExternOp::AsyncBegin | ExternOp::AsyncEnd)
-}
-
-/// The state of the loop beside the packet.
-#[derive(Clone, Debug)]
-pub(crate) struct Run {
-    /// The table whose action runs, and its entry.
-    entry: Option<(TableId, EntryRef)>,
-    pending: Option<Pending>,
 }
