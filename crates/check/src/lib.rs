@@ -16,6 +16,7 @@ pub mod program;
 pub mod types;
 pub mod value;
 
+mod arena;
 mod bind;
 mod blocks;
 mod call;
