@@ -511,7 +511,7 @@ pub(crate) fn run_function(cx: &Cx<'_>, id: TableId, out: &mut Code) {
     out.blank();
 }
 
-/// What an action that a table runs was found as.
+/// The source of an action that a table runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RunAs {
     /// The action of a group; the selected one follows.
