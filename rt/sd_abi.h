@@ -13,7 +13,7 @@
 
 #include "base/sd_base.h"
 
-#define SD_ABI_VERSION 11u
+#define SD_ABI_VERSION 12u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -273,7 +273,20 @@ enum sd_verdict {
     /* Deparsed, but the headers do not fit into the headroom: they are in the worker's `emitted`. */
     SD_VERDICT_NO_HEADROOM,
     /* Suspended: the buffer belongs to the runtime until `resume` returns it. */
-    SD_VERDICT_SUSPENDED
+    SD_VERDICT_SUSPENDED,
+    /* Punted at a step of the architecture's description: `drop` is SD_AT_STEP, and `emitted` has what the deparser of the
+       section has written. At the first step of the first section no block has run. */
+    SD_VERDICT_AT_STEP
+};
+
+/* A step of a section, each by its index. With `is_rejected` the parser has rejected the packet. */
+#define SD_AT_STEP(section, step, is_rejected) ((uint32_t)(is_rejected) << 31 | (uint32_t)(section) << 16 | (uint32_t)(step))
+
+/* Flags of ports. */
+enum sd_port_flag {
+    SD_PORT_EXISTS = 1,
+    SD_PORT_AT_HOST = 2,
+    SD_PORT_OF_CONTROLLER = 4
 };
 
 enum sd_drop {
@@ -289,6 +302,8 @@ enum sd_drop {
     SD_DROP_TOO_LONG,
     /* The capacity of an asynchronous block is exceeded. */
     SD_DROP_ASYNC_FULL,
+    SD_DROP_PACKET_DROPPED,
+    SD_DROP_NO_DESTINATION,
     SD_N_DROPS
 };
 
@@ -416,6 +431,9 @@ struct sd_worker {
      */
     uint64_t *seen;
     const uint64_t *epoch;
+    /* SD_PORT_*, by port number, set by the host before each burst. Packets of larger numbers are punted. */
+    const uint8_t *port_flags;
+    uint32_t n_port_flags;
 };
 
 /* --- Asynchronous blocks: see sd_async.h. --- */

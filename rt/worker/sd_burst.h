@@ -67,6 +67,20 @@ SD_COLD uint32_t sd_drop_too_long(struct sd_worker *w, struct sd_packet *p)
     return sd_drop(p, SD_DROP_TOO_LONG);
 }
 
+/* Leaves a packet to the host at a step: SD_AT_STEP. */
+SD_INLINE uint32_t sd_punt_at_step(struct sd_packet *p, uint32_t at)
+{
+    p->verdict = SD_VERDICT_AT_STEP;
+    p->drop = at;
+    return SD_NEXT_PUNT;
+}
+
+/* The port is known to exist. Ports with large numbers may exist, too. */
+SD_INLINE bool sd_has_port(const struct sd_worker *w, uint32_t port)
+{
+    return port < w->n_port_flags && w->port_flags[port] & SD_PORT_EXISTS;
+}
+
 /*
  * Runs packets one after the other, up to the first that is punted. Returns the number of packets that are done. `run` is a
  * constant, so the compiler makes it part of the loop.

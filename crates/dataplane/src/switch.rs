@@ -699,7 +699,7 @@ impl Shared {
         let mut parts = Vec::new();
         for _ in 0..self.mailboxes.len() {
             let part = next.worker_share(&plane.ports_down)?;
-            parts.push(Running::new(part, &next.config, next.offload_workers.keep_order()));
+            parts.push(Running::new(part, next.offload_workers.keep_order()));
         }
         let cores = &self.options.offload_cores;
         next.offload_workers.start(cores, self.clock).map_err(StartFault::Thread)?;

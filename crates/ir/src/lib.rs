@@ -76,6 +76,7 @@
 
 pub mod bits;
 pub mod dot;
+pub mod enum_members;
 mod equality;
 pub mod eval;
 pub mod expr;

@@ -306,6 +306,11 @@ impl Program {
     }
 
     pub fn field(&self, role: FieldRole) -> Option<&Place> {
-        self.fields.iter().find(|(r, _)| *r == role).map(|(_, place)| place)
+        self.fields_of(role).next()
+    }
+
+    /// All fields with a meaning: they are written together, and the first is read.
+    pub fn fields_of(&self, role: FieldRole) -> impl Iterator<Item = &Place> {
+        self.fields.iter().filter(move |(r, _)| *r == role).map(|(_, place)| place)
     }
 }

@@ -74,7 +74,7 @@ fn scripts_hold_natively() {
                         let schema = Arc::clone(&device.entities.schema);
                         let mut dut: Box<dyn Dut> = match is_fast {
                             false => Box::new(BlockByBlock::new(device)),
-                            true => Box::new(FastPath::new(device, &Config::default())),
+                            true => Box::new(FastPath::new(device)),
                         };
                         run_script(&mut *dut, &schema, script)
                     }

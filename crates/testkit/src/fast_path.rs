@@ -4,9 +4,9 @@ use crate::BlockByBlock;
 use control::{Data, DigestId};
 use native::{BurstPacket, Bursts, Fate, Native, Path};
 use stf::{Arriving, Dut};
+use target::Device;
 use target::store::TableUse;
 use target::traffic::{Output, Totals};
-use target::{Config, Device};
 use trace::Observer;
 
 /// Sizes of packet buffers, in bytes.
@@ -36,15 +36,14 @@ pub struct FastPath {
 }
 
 impl FastPath {
-    /// `config` is that of the device.
-    pub fn new(device: Device<Native>, config: &Config) -> FastPath {
-        FastPath::with_buffers(device, config, Buffers::default())
+    pub fn new(device: Device<Native>) -> FastPath {
+        FastPath::with_buffers(device, Buffers::default())
     }
 
     /// Packets lie in buffers of these sizes.
-    pub fn with_buffers(device: Device<Native>, config: &Config, buffers: Buffers) -> FastPath {
+    pub fn with_buffers(device: Device<Native>, buffers: Buffers) -> FastPath {
         let slow = BlockByBlock::new(device);
-        FastPath { slow, bursts: Bursts::new(config), buffers, storages: Vec::new() }
+        FastPath { slow, bursts: Bursts::new(), buffers, storages: Vec::new() }
     }
 }
 

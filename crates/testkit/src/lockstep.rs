@@ -3,9 +3,9 @@
 use crate::{Arriving, Backend, Dut, FastPath};
 use control::{Fault, Schema};
 use native::Native;
+use target::Device;
 use target::store::TableUse;
 use target::traffic::{Output, Totals};
-use target::{Config, Device};
 use trace::{Observer, Silent};
 
 /// Backends of one program in lock-step: outputs of the first one are those of all.
@@ -102,19 +102,14 @@ impl Lockstep {
 
     /// A fresh native device takes over from the first backend, with its entries, its time and its totals. After a fault
     /// nothing has changed.
-    pub fn change_over(
-        &mut self,
-        schema: &Schema,
-        mut device: Device<Native>,
-        config: &Config,
-    ) -> Result<(), Fault> {
+    pub fn change_over(&mut self, schema: &Schema, mut device: Device<Native>) -> Result<(), Fault> {
         if let Some((_, from)) = self.duts.first_mut() {
             device.switch.advance_clock(from.now_ns(), &mut ());
             control::sync::mirror(schema, from.target(), &mut device)?;
             device.switch.add_totals(&from.totals());
             self.past = from.table_uses();
         }
-        self.duts = vec![(Backend::FastPath, Box::new(FastPath::new(device, config)))];
+        self.duts = vec![(Backend::FastPath, Box::new(FastPath::new(device)))];
         Ok(())
     }
 }

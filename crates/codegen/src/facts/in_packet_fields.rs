@@ -7,7 +7,7 @@
 
 use crate::facts::deparser::emits_whole_bytes;
 use crate::facts::headers::{header_of, width_bits};
-use arch::{ExternOp, ParamRole};
+use arch::{BlockRole, ExternOp, ParamRole};
 use ir::lookup::index;
 use ir::visit::Access;
 use ir::{Place, Program, Scope, Step, StructId, StructKind, TerminatorKind, Type};
@@ -40,9 +40,11 @@ impl InPacketFields {
                 found.has_origin[index(id)] = false;
             }
         }
+        let headers = header_variables(program);
         // Copies in other variables may outlive the packet's bytes.
         for (_, variable) in program.variables.iter() {
-            if variable.scope != Scope::Pipeline(ParamRole::Headers) {
+            let is_headers = matches!(variable.scope, Scope::Pipeline(role) if headers.contains(&role));
+            if !is_headers {
                 found.exclude(program, &variable.ty, &mut FxHashSet::default());
             }
         }
@@ -135,6 +137,17 @@ impl InPacketFields {
     pub(crate) fn has_modified(&self, program: &Program, id: StructId) -> bool {
         (0..program.structs[id].fields.len() as u32).any(|field| self.is_modified(id, field))
     }
+}
+
+/// The variables of a packet's headers: what parsers fill, unless it goes along to other bytes.
+fn header_variables(program: &Program) -> Vec<ParamRole> {
+    let Some(model) = program.architecture.pipeline() else { return vec![ParamRole::Headers] };
+    let carried = model.carried();
+    let parsers = model.blocks.iter().filter(|block| block.role == BlockRole::Parser);
+    let parsed = parsers.filter_map(|parser| parser.params.iter().find(|role| **role != ParamRole::Packet));
+    let all = parsed.copied().chain([ParamRole::Headers]);
+    all.filter(|role| matches!(role, ParamRole::Headers | ParamRole::Named(_)) && !carried.contains(role))
+        .collect()
 }
 
 /// Bytes that headers were extracted from may change: the packet is deparsed or parsed again between blocks.

@@ -13,6 +13,7 @@ pub(crate) mod headers;
 pub(crate) mod in_packet_fields;
 pub(crate) mod keys;
 pub(crate) mod requests;
+pub(crate) mod sections;
 pub(crate) mod steps;
 pub(crate) mod storage;
 pub(crate) mod table_kind;
@@ -25,6 +26,7 @@ use common_case::CommonCase;
 use ends::Ends;
 use in_packet_fields::InPacketFields;
 use ir::Program;
+use sections::FastSections;
 use steps::Steps;
 use storage::Storage;
 use table_kind::TableKind;
@@ -39,6 +41,26 @@ pub(crate) enum Mode {
     Offload,
     /// Code that reports every step: all variables and fields are in memory.
     Traced,
+}
+
+/// The way of packets from arrival to verdict in C.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FastPath {
+    /// There is none: the host runs block by block.
+    None,
+    /// The steps of the reference switch.
+    Reference,
+    /// The steps of the architecture's description.
+    Sections(FastSections),
+}
+
+impl FastPath {
+    fn new(program: &Program) -> FastPath {
+        if is_reference(program) {
+            return FastPath::Reference;
+        }
+        FastSections::new(program).map_or(FastPath::None, FastPath::Sections)
+    }
 }
 
 /// Facts about one program.
@@ -59,8 +81,7 @@ pub(crate) struct Facts {
     pub(crate) weight: usize,
     /// All functions of the program are inlined into the fast path.
     pub(crate) is_small: bool,
-    /// Packets go from arrival to verdict in C.
-    pub(crate) has_fast_path: bool,
+    pub(crate) fast_path: FastPath,
     /// Packets use up steps.
     pub(crate) uses_steps: bool,
     /// By the number of the procedure: steps that a call takes, if it takes any.
@@ -84,9 +105,10 @@ impl Facts {
     pub(crate) fn new(program: &Program, mode: Mode) -> Facts {
         let is_traced = mode == Mode::Traced;
         let in_packet_fields = InPacketFields::new(program, is_traced);
+        let fast_path = if is_traced { FastPath::None } else { FastPath::new(program) };
         let common_case = match mode {
-            Mode::Fast => CommonCase::new(program, &in_packet_fields),
-            Mode::Offload | Mode::Traced => CommonCase::default(),
+            Mode::Fast if fast_path == FastPath::Reference => CommonCase::new(program, &in_packet_fields),
+            Mode::Fast | Mode::Offload | Mode::Traced => CommonCase::default(),
         };
         let calls = Calls::new(program);
         let steps = Steps::new(program);
@@ -106,10 +128,13 @@ impl Facts {
             is_small: !is_traced
                 && weight <= weight::SMALL_WEIGHT_MAX
                 && steps.expanded_weight <= weight::SMALL_EXPANDED_WEIGHT_MAX,
-            has_fast_path: !is_traced && has_fast_path(program),
             uses_steps: steps.any() || program.graphs().any(control_flow::has_loop),
             steps_of_call: steps.of_call,
-            may_punt: requests::may_punt(program),
+            may_punt: match &fast_path {
+                FastPath::Sections(sections) => sections.may_punt,
+                FastPath::None | FastPath::Reference => requests::may_punt(program),
+            },
+            fast_path,
             uses_buffers: requests::uses_buffers(program),
             has_direct_meters: program.tables.iter().any(|(_, table)| table.direct_meter.is_some()),
             ingress_makes_requests: requests::makes_requests_in(program, BlockRole::Ingress),
@@ -130,8 +155,8 @@ impl Facts {
     }
 }
 
-/// The architecture has the steps of the fast path, which are those of the reference switch.
-fn has_fast_path(program: &Program) -> bool {
+/// Packets go the way that they go through the reference switch.
+fn is_reference(program: &Program) -> bool {
     let has_drop_port = program.architecture.pipeline().is_some_and(|model| model.drop_port.is_some());
     let has_steps = program.architecture.has_steps_of_reference();
     has_steps && has_drop_port && program.field(FieldRole::EgressSpec).is_some()

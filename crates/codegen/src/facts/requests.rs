@@ -80,11 +80,14 @@ pub(crate) fn is_read(program: &Program, role: FieldRole) -> bool {
 }
 
 pub(crate) fn is_accessed(program: &Program, role: FieldRole, how: &dyn Fn(Access) -> bool) -> bool {
-    let Some(field) = program.field(role) else { return false };
+    let fields: Vec<&ir::Place> = program.fields_of(role).collect();
     let mut found = false;
     let mut note = |access: Access, place: &ir::Place| {
-        let n = place.path.len().min(field.path.len());
-        found |= how(access) && place.var == field.var && place.path[..n] == field.path[..n];
+        found |= how(access)
+            && fields.iter().any(|field| {
+                let n = place.path.len().min(field.path.len());
+                place.var == field.var && place.path[..n] == field.path[..n]
+            });
     };
     for (_, node) in program.graphs().flat_map(|g| g.nodes.iter()) {
         for stmt in &node.stmts {

@@ -164,7 +164,7 @@ pub(crate) fn graphs(program: &Program) -> impl Iterator<Item = (Owner, &Graph)>
 }
 
 /// The graphs that name each variable.
-fn users(program: &Program) -> Vec<BTreeSet<Owner>> {
+pub(crate) fn users(program: &Program) -> Vec<BTreeSet<Owner>> {
     let mut users = vec![BTreeSet::new(); program.variables.len()];
     for (owner, graph) in graphs(program) {
         let mut note = |_: Access, place: &ir::Place| {

@@ -2,9 +2,11 @@
 //!
 //! It does the same as crate `target` does for any block runner. `steps` has the steps between blocks.
 
+use crate::facts::FastPath;
 use crate::facts::deparser::plain_emits;
 use crate::file::burst;
 use crate::file::offload;
+use crate::file::sections::sections;
 use crate::file::steps::{
     StageArgument, after_egress, after_ingress, common_path, count_lookups, declare_state, egress, enter,
     rest, run_block, whole_arguments,
@@ -19,15 +21,18 @@ use ir::lookup::index;
 /// From arrival to departure of a packet that is neither copied nor starts again.
 pub(crate) fn fast_path(cx: &Cx<'_>, out: &mut Code) -> bool {
     let program = cx.program;
-    if !cx.facts.has_fast_path {
-        return false;
+    match &cx.facts.fast_path {
+        FastPath::None => return false,
+        FastPath::Sections(of_program) => return sections(cx, of_program, out),
+        FastPath::Reference => {}
     }
     let model = program.architecture.pipeline().filter(|model| model.drop_port.is_some());
     let (Some(model), Some((spec, _))) = (model, field(cx, FieldRole::EgressSpec)) else {
         return false;
     };
     let in_place = program.block(BlockRole::Deparser).is_some_and(|id| {
-        plain_emits(&program.blocks[id].graph).is_some_and(|places| emit::in_place_function(cx, &places, out))
+        plain_emits(&program.blocks[id].graph)
+            .is_some_and(|places| emit::in_place_functions(cx, &places, "", out))
     });
     enter(cx, model, out);
     after_egress(cx, &spec, in_place, out);
@@ -79,7 +84,8 @@ fn packet(cx: &Cx<'_>, out: &mut Code) {
     out.blank();
 }
 
-fn process(cx: &Cx<'_>, out: &mut Code) {
+/// All packets of a burst.
+pub(crate) fn process(cx: &Cx<'_>, out: &mut Code) {
     out.function("static uint32_t p4x_process(struct sd_worker *w, struct sd_packet *packets, uint32_t n)");
     if let Some(plan) = cx.plan {
         if cx.has_small_stages {

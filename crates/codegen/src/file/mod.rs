@@ -5,6 +5,7 @@ pub(crate) mod offload;
 pub(crate) mod offload_batch;
 pub(crate) mod program;
 pub(crate) mod run_block;
+pub(crate) mod sections;
 pub(crate) mod steps;
 pub(crate) mod trace;
 pub(crate) mod variables;

@@ -1,5 +1,6 @@
 //! The whole file: types, functions block by block, and what other modules add.
 
+use crate::facts::FastPath;
 use crate::facts::deparser::emits_whole_bytes;
 use crate::facts::headers::header_of;
 use crate::facts::storage::{Owner, StorageClass};
@@ -78,7 +79,11 @@ fn contents(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
     out.line(" * Numbers       P4_TABLE_, P4_ACTION_, P4_OBJECT_, P4_ERROR_");
     out.line(" * Headers       __extract parses a header, __store and __emit deparse it");
     out.line(" * Blocks        parsers and controls; of a table __apply looks up and __run runs the action");
-    if has_fast_path {
+    if has_fast_path && matches!(cx.facts.fast_path, FastPath::Sections(_)) {
+        out.line(
+            " * Paths         p4x_process runs p4x_packet: p4x_section_ are the sections of the architecture",
+        );
+    } else if has_fast_path {
         out.line(" * Paths         p4x_process runs p4x_packet: p4x_enter, ingress, p4x_after_ingress, p4x_egress, p4x_after_egress");
     }
     if has_fast_path && cx.plan.is_some() {

@@ -94,8 +94,9 @@ fn store_function(cx: &Cx<'_>, id: StructId, out: &mut Code) {
     out.blank();
 }
 
-/// Deparses without moving a byte, where the headers are those that were parsed.
-pub(crate) fn in_place_function(cx: &Cx<'_>, places: &[&Place], out: &mut Code) -> bool {
+/// Functions that deparse without moving a byte, where the headers are those that were parsed. `suffix` ends their names. False
+/// where there are none.
+pub(crate) fn in_place_functions(cx: &Cx<'_>, places: &[&Place], suffix: &str, out: &mut Code) -> bool {
     let mut headers = Vec::new();
     for place in places {
         let Some(Type::Struct(id)) = cx.program.place_type(place) else { return false };
@@ -120,7 +121,9 @@ pub(crate) fn in_place_function(cx: &Cx<'_>, places: &[&Place], out: &mut Code) 
         headers.push((text, id));
     }
     out.own("/* The headers are those that were parsed, as far as the packet was: nothing moves. */");
-    out.function("SD_INLINE bool p4x_headers_stay(const struct sd_packet *p, const struct p4x_state *s)");
+    out.function(format!(
+        "SD_INLINE bool p4x_headers_stay{suffix}(const struct sd_packet *p, const struct p4x_state *s)"
+    ));
     out.line("uint32_t at = 1;");
     for (i, (text, id)) in headers.iter().enumerate() {
         let n = width_bits(cx.program, *id) / 8;
@@ -132,7 +135,9 @@ pub(crate) fn in_place_function(cx: &Cx<'_>, places: &[&Place], out: &mut Code) 
     out.close("");
     out.blank();
     out.own("/* Changed fields are written where they lie. */");
-    out.function("SD_INLINE void p4x_store_headers(struct sd_packet *p, const struct p4x_state *s)");
+    out.function(format!(
+        "SD_INLINE void p4x_store_headers{suffix}(struct sd_packet *p, const struct p4x_state *s)"
+    ));
     for (text, id) in headers.iter().filter(|(_, id)| cx.facts.in_packet_fields.has_modified(cx.program, *id))
     {
         out.line(format!("if ({text}.sd_valid)"));

@@ -25,8 +25,9 @@ pub(crate) fn first_block(program: &Program) -> Option<BlockId> {
     program.blocks.iter().map(|(id, _)| id).next()
 }
 
+/// Sets all fields with a meaning.
 pub(crate) fn set_field(cx: &Cx<'_>, role: FieldRole, value: &str, out: &mut Code) {
-    if let Some((lvalue, ty)) = field(cx, role) {
+    for (lvalue, ty) in cx.program.fields_of(role).filter_map(|place| field_at(cx, place)) {
         let width = ty.width_bits().unwrap_or(0);
         let text = match width {
             // The bits of a number that fit.
@@ -34,7 +35,7 @@ pub(crate) fn set_field(cx: &Cx<'_>, role: FieldRole, value: &str, out: &mut Cod
                 let number = value.parse::<u64>().unwrap_or_default();
                 (number & (u64::MAX >> (64 - width))).to_string()
             }
-            0 => return,
+            0 => continue,
             8 | 16 | 32 | 64 => format!("({})({value})", crate::text::types::int_type(width)),
             1..=63 => {
                 let c = crate::text::types::int_type(crate::text::types::int_bits(width));

@@ -6,17 +6,18 @@
 
 mod text;
 
-use crate::facts::Facts;
 use crate::facts::control_flow::has_loop;
 use crate::facts::deparser::plain_emits;
 use crate::facts::keys::matched;
 use crate::facts::storage::{Owner, StorageClass, graphs};
 use crate::facts::table_kind::LookupStructure;
 use crate::facts::weight::graph_weight;
+use crate::facts::{Facts, FastPath};
 use crate::suspend::Suspension;
 use crate::suspend::plan::{BurstPlan, SMALL_POINTS_MAX};
 use crate::suspend::saved_state::SavedState;
 use crate::text::types::size_bytes;
+use arch::flow::SectionId;
 use arch::{BlockRole, FieldRole};
 use ir::lookup::index;
 use ir::{Program, Step, Table, TableId, Type, VarId};
@@ -48,8 +49,10 @@ pub struct BlockPlan {
 }
 
 /// The assumptions of the fast path, and the packets that leave it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FastPathPlan {
+    /// The sections of the architecture's description that packets reach; empty for the steps of the reference switch.
+    pub sections: Vec<String>,
     /// Packets that the parser rejects take the exception path.
     pub has_exception_path: bool,
     /// Headers that must leave where they arrived; `None`: the deparser may move them.
@@ -201,7 +204,15 @@ impl Plan {
             is_small: facts.is_small,
             blocks: blocks.collect(),
             loops: looping.map(|(owner, _)| maker.owner_name(owner)).collect(),
-            fast_path: facts.has_fast_path.then(|| maker.fast_path()),
+            fast_path: match &facts.fast_path {
+                FastPath::None => None,
+                FastPath::Reference => Some(maker.fast_path()),
+                FastPath::Sections(sections) => Some(FastPathPlan {
+                    sections: maker.section_names(&sections.reached),
+                    makes_requests: facts.makes_requests,
+                    ..FastPathPlan::default()
+                }),
+            },
             tables: program.tables.iter().map(|(id, table)| maker.table(id, table)).collect(),
             suspension: maker.suspension(),
         }
@@ -222,6 +233,12 @@ impl Maker<'_> {
         }
     }
 
+    fn section_names(&self, sections: &[SectionId]) -> Vec<String> {
+        let model = self.program.architecture.pipeline();
+        let section = |id: &SectionId| model.and_then(|model| model.sections.get(*id));
+        sections.iter().filter_map(section).map(|section| section.name.clone()).collect()
+    }
+
     fn table_name(&self, id: TableId) -> String {
         self.program.tables[id].name.to_string()
     }
@@ -232,6 +249,7 @@ impl Maker<'_> {
         let emitted = deparser.and_then(|id| plain_emits(&self.program.blocks[id].graph)).unwrap_or_default();
         let names = || emitted.iter().map(|place| self.value_name(place.var, &place.path)).collect();
         FastPathPlan {
+            sections: Vec::new(),
             has_exception_path: facts.common_case.has_exceptions,
             headers_in_place: facts.common_case.headers_stay.then(names),
             ingress_makes_requests: facts.ingress_makes_requests,

@@ -32,6 +32,15 @@ impl Display for Plan {
 impl Display for FastPathPlan {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         writeln!(f, "fast path: from arrival to verdict in C")?;
+        if !self.sections.is_empty() {
+            writeln!(f, "  sections: {}", list(&self.sections))?;
+            let requests =
+                if self.makes_requests { ", and packets whose blocks request something" } else { "" };
+            return writeln!(
+                f,
+                "  punted to the slow path: copies, further rounds, groups, priorities{requests}"
+            );
+        }
         match &self.headers_in_place {
             Some(headers) => {
                 writeln!(

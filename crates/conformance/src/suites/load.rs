@@ -81,7 +81,7 @@ fn run_source(corpus: &Corpus, source: &Source, is_native: bool) -> Result<(), S
     };
     let blocks = transcript(&mut BlockByBlock::new(fresh()?), &packets);
     same(&expected, &blocks, "compiled code, block by block")?;
-    let bursts = transcript(&mut FastPath::new(fresh()?, &Config::default()), &packets);
+    let bursts = transcript(&mut FastPath::new(fresh()?), &packets);
     same(&expected, &bursts, "compiled code in bursts")
 }
 

@@ -186,7 +186,7 @@ fn run_native(corpus: &Corpus, case: &Program) -> Result<(), String> {
     run(&mut BlockByBlock::new(fresh(BurstPath::Auto)?), 1).map_err(|e| format!("block by block: {e}"))?;
     for path in BurstPath::of(built.layout()) {
         for n_max in 1..=plan.longest_burst().clamp(1, BURST_MAX) {
-            run(&mut FastPath::new(fresh(*path)?, &config), n_max)
+            run(&mut FastPath::new(fresh(*path)?), n_max)
                 .map_err(|e| format!("in bursts of {n_max} (SIDING_BURSTS={}): {e}", path.name()))?;
         }
     }

@@ -26,7 +26,6 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use target::Config;
 use target::traffic::{Destination, Output, Totals};
 
 /// Passes of copies through the program in one poll: more copies wait for the next poll, so that a packet that is
@@ -43,9 +42,9 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn new(switch: target::Switch<Native>, config: &Config, keeps_order: bool) -> Running {
+    pub(crate) fn new(switch: target::Switch<Native>, keeps_order: bool) -> Running {
         let order = keeps_order.then(Order::default);
-        Running { switch, bursts: Bursts::new(config), order }
+        Running { switch, bursts: Bursts::new(), order }
     }
 
     /// How many packets may be taken, should they all come to an asynchronous block.

@@ -72,7 +72,6 @@ impl Worker {
             self.drop_burst(reason::NO_PIPELINE);
             return;
         };
-        let path = if self.rates.is_empty() { Path::Straight } else { Path::Slow };
         let mut burst = std::mem::take(&mut self.burst);
         let n = burst.len().min(BURST_MAX);
         if let Some(order) = &mut running.order {
@@ -85,8 +84,14 @@ impl Worker {
             })
             .collect();
         let outputs = &mut self.outputs;
-        let n_taken =
-            running.bursts.process(&mut running.switch, now_ns, &mut packets, path, &mut (), outputs);
+        let n_taken = running.bursts.process(
+            &mut running.switch,
+            now_ns,
+            &mut packets,
+            Path::Straight,
+            &mut (),
+            outputs,
+        );
         for (i, packet) in packets[..n_taken].iter_mut().enumerate() {
             let fate = packet.fate();
             if fate == Fate::Suspended {

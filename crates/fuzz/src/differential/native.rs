@@ -209,7 +209,7 @@ fn subject(
         (Way::OffloadWorker, None) => return Err("no worker is left".to_string()),
         (Way::Blocks, _) => (Box::new(BlockByBlock::new(device)), 1),
         (Way::PacketByPacket | Way::Segments | Way::Mixed, _) => {
-            (Box::new(FastPath::with_buffers(device, &config, SCARCE)), BURST_MAX)
+            (Box::new(FastPath::with_buffers(device, SCARCE)), BURST_MAX)
         }
     };
     Ok(Subject { dut, burst_max })

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 
 /// The symbol that a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
@@ -47,6 +47,7 @@ pub mod verdict {
     pub const AFTER_EGRESS: u32 = 3;
     pub const NO_HEADROOM: u32 = 4;
     pub const SUSPENDED: u32 = 5;
+    pub const AT_STEP: u32 = 6;
 }
 
 /// `SD_TRACE_*`
@@ -117,7 +118,7 @@ pub mod arg {
 }
 
 /// `SD_DROP_*`: names as in statistics, by number.
-pub const DROP_REASONS: [&str; 11] = [
+pub const DROP_REASONS: [&str; 13] = [
     "ingress_drop",
     "egress_drop",
     "parser_rejected",
@@ -129,6 +130,8 @@ pub const DROP_REASONS: [&str; 11] = [
     "stopped_by_extern",
     "too_long",
     "async_full",
+    "packet_dropped",
+    "no_destination",
 ];
 
 /// `SD_DROP_STOPPED_BY_EXTERN`
@@ -372,7 +375,7 @@ mirrors! {
         n_misses: u64,
     }
 
-    struct PipelineWorker = "sd_worker", 352 bytes {
+    struct PipelineWorker = "sd_worker", 368 bytes {
         host: *const Host,
         instance: *mut Instance,
         index: u32,
@@ -410,6 +413,8 @@ mirrors! {
         n_trial_blocks: u64,
         seen: *mut u64,
         epoch: *const u64,
+        port_flags: *const u8,
+        n_port_flags: u32,
     }
 
     struct OffloadPolicy = "sd_offload_policy", 1080 bytes {

@@ -11,13 +11,13 @@ use crate::exec::native::{Listener, Native};
 use crate::exec::suspended::SuspendedPackets;
 use packet_io::PacketStorage;
 use std::marker::PhantomData;
-use target::traffic::{Destination, EgressPorts, Output, Totals, reason};
-use target::{BlockRunner, Config, Switch};
+use target::traffic::{Destination, EgressPorts, Output, PuntedAt, Totals, reason};
+use target::{BlockRunner, Switch};
 
 /// How packets of a burst go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Path {
-    /// Through the program as a whole, where it has such a function. Not for switches whose ports have rates.
+    /// Through the program as a whole, where it has such a function and packets wait for no port.
     Straight,
     /// From block to block: what happens is the same, and each step is told.
     Slow,
@@ -138,13 +138,30 @@ impl<'a, B: PacketStorage> BurstPacket<'a, B> {
 
 /// True if the traffic manager continues a packet with this verdict.
 fn is_elsewhere(how: u32) -> bool {
-    matches!(how, verdict::AFTER_INGRESS | verdict::AFTER_EGRESS | verdict::NO_HEADROOM)
+    matches!(how, verdict::AFTER_INGRESS | verdict::AFTER_EGRESS | verdict::NO_HEADROOM | verdict::AT_STEP)
+}
+
+/// A packet leaves for a port; `None` when there is no such port.
+fn count_sent(switch: &Switch<Native>, port: u32, totals: &mut Totals) -> Option<Destination> {
+    totals.n_received += 1;
+    let destination = switch.destination(port);
+    match destination {
+        Some(Destination::Controller) => totals.n_to_controller += 1,
+        Some(Destination::Port(_)) => totals.n_sent += 1,
+        None => totals.drop_for(reason::NO_SUCH_PORT),
+    }
+    destination
+}
+
+/// Reads `SD_AT_STEP`.
+fn punted_at(at: u32, ports: EgressPorts) -> PuntedAt {
+    let (section, step) = ((at >> 16 & 0x7fff) as usize, (at & 0xffff) as usize);
+    PuntedAt { section, step, is_rejected: at >> 31 != 0, ports }
 }
 
 /// Runs bursts of packets in buffers of type `B`, and owns the buffers of suspended packets. Its memory stays between bursts.
 #[derive(Debug)]
 pub struct Bursts<B: PacketStorage = Vec<u8>> {
-    config: Config,
     /// Empty between bursts.
     views: Views,
     suspended: SuspendedPackets<B>,
@@ -169,10 +186,8 @@ struct Views {
 unsafe impl Send for Views {}
 
 impl<B: PacketStorage> Bursts<B> {
-    /// `config` is that of the switch.
-    pub fn new(config: &Config) -> Bursts<B> {
+    pub fn new() -> Bursts<B> {
         Bursts {
-            config: config.clone(),
             views: Views::default(),
             suspended: SuspendedPackets::default(),
             dropped: Default::default(),
@@ -204,8 +219,10 @@ impl<B: PacketStorage> Bursts<B> {
             return 0;
         }
         let n_packets = packets.len();
-        let is_straight =
-            path == Path::Straight && switch.runner.instance().pipeline().layout().has_straight_path;
+        // Queues are a matter of the switch.
+        let is_straight = path == Path::Straight
+            && !switch.has_port_rates()
+            && switch.runner.instance().pipeline().layout().has_straight_path;
         if !is_straight {
             for (i, packet) in packets.iter_mut().enumerate() {
                 if switch.is_paused() {
@@ -224,7 +241,7 @@ impl<B: PacketStorage> Bursts<B> {
         self.views.positions.clear();
         for (position, packet) in packets.iter_mut().enumerate() {
             let port = packet.ingress_port;
-            if self.config.cpu_port == Some(port) || self.config.ports.contains(port) {
+            if switch.destination(port).is_some() {
                 let token = if may_suspend { self.suspended.reserve() } else { 0 };
                 self.views.packets.push(packet.view(now_ns, token));
                 self.views.positions.push(position);
@@ -243,11 +260,11 @@ impl<B: PacketStorage> Bursts<B> {
                 break;
             }
             let now_ns = switch.now_ns();
-            let native = &mut switch.runner;
+            let (native, port_flags) = switch.runner_and_port_flags();
             let budget = native.step_budget();
             // A packet that continues elsewhere leaves its requests behind.
             native.begin_pass();
-            let n = native.worker.process(&mut self.views.packets[first..], budget, now_ns);
+            let n = native.worker.process(&mut self.views.packets[first..], port_flags, budget, now_ns);
             native.tell_messages(listener);
             debug_assert!(n > 0, "a program that takes no packet");
             let last = first + n.max(1);
@@ -275,8 +292,7 @@ impl<B: PacketStorage> Bursts<B> {
             first = last;
         }
         if self.views.packets.len() < n_packets {
-            let is_known = |port: u32| self.config.cpu_port == Some(port) || self.config.ports.contains(port);
-            for _ in packets[..n_taken].iter().filter(|packet| !is_known(packet.ingress_port)) {
+            for _ in packets[..n_taken].iter().filter(|p| switch.destination(p.ingress_port).is_none()) {
                 totals.n_received += 1;
                 totals.drop_for(reason::NO_SUCH_INGRESS_PORT);
             }
@@ -377,37 +393,16 @@ impl<B: PacketStorage> Bursts<B> {
         outputs: &mut Vec<Output>,
     ) -> Fate {
         match how {
-            verdict::SEND => self.sent(packet, view, totals),
+            verdict::SEND => {
+                packet.move_to(view);
+                count_sent(switch, view.egress_port, totals).map_or(Fate::Dropped, Fate::Sent)
+            }
             _ if is_elsewhere(how) && is_last => {
                 packet.move_to(view);
                 self.elsewhere(switch, packet, view, listener, totals, outputs)
             }
             _ => self.dropped(&mut switch.runner, view, totals),
         }
-    }
-
-    /// Where packets to a port leave; `None` when there is no such port.
-    fn destination(&self, port: u32) -> Option<Destination> {
-        if self.config.cpu_port == Some(port) {
-            return Some(Destination::Controller);
-        }
-        self.config.ports.contains(port).then_some(Destination::Port(port))
-    }
-
-    fn count_sent(&self, port: u32, totals: &mut Totals) -> Option<Destination> {
-        totals.n_received += 1;
-        let destination = self.destination(port);
-        match destination {
-            Some(Destination::Controller) => totals.n_to_controller += 1,
-            Some(Destination::Port(_)) => totals.n_sent += 1,
-            None => totals.drop_for(reason::NO_SUCH_PORT),
-        }
-        destination
-    }
-
-    fn sent(&self, packet: &mut BurstPacket<'_, B>, view: &abi::Packet, totals: &mut Totals) -> Fate {
-        packet.move_to(view);
-        self.count_sent(view.egress_port, totals).map_or(Fate::Dropped, Fate::Sent)
     }
 
     fn dropped(&mut self, native: &mut Native, view: &abi::Packet, totals: &mut Totals) -> Fate {
@@ -437,7 +432,7 @@ impl<B: PacketStorage> Bursts<B> {
             let from = usize::try_from(view.cursor_bits.div_ceil(8)).unwrap_or(usize::MAX);
             let payload = packet.bytes().get(from..).unwrap_or_default();
             let bytes = [switch.runner.worker.emitted(), payload].concat();
-            let destination = self.count_sent(view.egress_port, totals);
+            let destination = count_sent(switch, view.egress_port, totals);
             let at_ns = switch.now_ns();
             outputs.extend(destination.map(|destination| Output { destination, bytes, at_ns }));
             return if destination.is_some() { Fate::Elsewhere } else { Fate::Dropped };
@@ -448,6 +443,13 @@ impl<B: PacketStorage> Bursts<B> {
         let left = match view.verdict {
             verdict::AFTER_INGRESS => {
                 switch.continue_after_ingress(stopped, ports.ingress_port, requests, listener)
+            }
+            // No block has run: it arrives.
+            verdict::AT_STEP if view.drop == 0 => switch.inject(view.ingress_port, packet.bytes(), listener),
+            verdict::AT_STEP => {
+                let emitted = switch.runner.worker.emitted().to_vec();
+                let packet = stopped.with_emitted(emitted);
+                switch.continue_at(packet, punted_at(view.drop, ports), requests, listener)
             }
             _ => switch.continue_after_egress(stopped, ports, requests, listener),
         };

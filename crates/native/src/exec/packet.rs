@@ -45,6 +45,11 @@ impl Packet {
         packet
     }
 
+    /// The packet behind a deparser that has written `emitted`.
+    pub(crate) fn with_emitted(self, emitted: Vec<u8>) -> Packet {
+        Packet { emitted, ..self }
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         self.buffer.get(self.start..self.start + self.length).unwrap_or_default()
     }

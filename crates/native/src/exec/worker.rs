@@ -189,10 +189,19 @@ impl PipelineWorker {
         end
     }
 
-    /// Runs packets on the fast path; returns how many of them have a verdict.
-    pub(crate) fn process(&mut self, packets: &mut [abi::Packet], step_budget: u32, now_ns: u64) -> usize {
+    /// Runs packets on the fast path; returns how many of them have a verdict. `port_flags` are those of the switch.
+    pub(crate) fn process(
+        &mut self,
+        packets: &mut [abi::Packet],
+        port_flags: &[u8],
+        step_budget: u32,
+        now_ns: u64,
+    ) -> usize {
         let Some(process) = self.instance.pipeline().functions().process else { return 0 };
         self.prepare(step_budget, now_ns);
+        let raw = self.raw_mut();
+        // C reads them only during this call.
+        (raw.port_flags, raw.n_port_flags) = (port_flags.as_ptr(), port_flags.len() as u32);
         let n = u32::try_from(packets.len()).unwrap_or(u32::MAX);
         // SAFETY: the worker is ours alone, and so are the packets, whose bytes and headroom are where they say
         // (`BurstPacket`); we are within the gate.

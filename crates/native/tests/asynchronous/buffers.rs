@@ -78,7 +78,7 @@ impl Lab {
                 OffloadPolicy { mode: AsyncMode::Suspend, full: WhenFull::Inline },
             );
         }
-        Lab { device, offload, bursts: Bursts::new(&config()), out: BTreeMap::new() }
+        Lab { device, offload, bursts: Bursts::new(), out: BTreeMap::new() }
     }
 
     /// Runs a burst; returns how many packets it suspended.

@@ -117,7 +117,7 @@ impl Listener for Heard {
 
 /// Runs the packets in bursts of `n` with some headroom.
 fn run(device: &mut Device<Native>, n: usize, headroom: usize, path: Path) -> (Sent, Vec<Fate>) {
-    let mut bursts = Bursts::new(&config());
+    let mut bursts = Bursts::new();
     let (mut sent, mut fates) = (Sent::new(), Vec::new());
     for chunk in packets().chunks(n) {
         let mut storages: Vec<Vec<u8>> =
@@ -202,7 +202,7 @@ fn packets_that_wait_end_alike() {
     };
     let run = |path, n: usize, headroom: usize, way| {
         let mut device: Device<Native> = device(path);
-        let mut bursts = Bursts::new(&config());
+        let mut bursts = Bursts::new();
         let (mut sent, mut fates) = (Sent::new(), Vec::new());
         for chunk in packets.chunks(n) {
             let mut storages: Vec<Vec<u8>> =
@@ -252,7 +252,7 @@ fn dropped_packets_leave_nothing_behind() {
         storages.iter_mut().map(|storage| BurstPacket::new(storage, 0, 1, 0)).collect();
     let mut outputs = Vec::new();
     let mut heard = Heard::default();
-    let mut bursts = Bursts::new(&config());
+    let mut bursts = Bursts::new();
     bursts.process(&mut device.switch, 1000, &mut burst, Path::Straight, &mut heard, &mut outputs);
     let digests: Vec<u64> = device.switch.take_digests().iter().map(|d| d.values[0].low_u64()).collect();
     assert_eq!(digests, [7, 9]);
@@ -263,7 +263,7 @@ fn dropped_packets_leave_nothing_behind() {
 fn bytes_move_within_their_buffer() {
     let built = built();
     let mut device = built.device();
-    let mut bursts = Bursts::new(&config());
+    let mut bursts = Bursts::new();
     let mut storage = vec![0; 64];
     storage[40..44].copy_from_slice(&[2, 0, 0xaa, 0xbb]);
     let mut burst = [BurstPacket::new(&mut storage, 40, 4, 0)];
@@ -305,7 +305,7 @@ fn workers_see_what_is_published() {
     let run = |native: Native| {
         let mut switch = Switch::new(native, config()).unwrap();
         switch.share_pre(Arc::clone(&pre));
-        let mut bursts = Bursts::new(&config());
+        let mut bursts = Bursts::new();
         let (mut n_received, mut n_replicated) = (0, 0);
         while !is_done.load(Ordering::Relaxed) || n_received == 0 {
             let mut storages = [[4u8, 0], [0, 0], [4, 0], [3, 0]].map(Vec::from);

@@ -131,7 +131,7 @@ impl Backends {
             let native = || ready.compiled.as_ref().map(compiled).transpose();
             let dut: Option<Box<dyn Dut>> = match backend {
                 Backend::Interpreter => interpreter.take().map(|d| Box::new(BlockByBlock::new(d)) as _),
-                Backend::FastPath => native()?.map(|d| Box::new(FastPath::new(d, &config)) as _),
+                Backend::FastPath => native()?.map(|d| Box::new(FastPath::new(d)) as _),
                 Backend::BlockByBlock | Backend::Traced => {
                     native()?.map(|d| Box::new(BlockByBlock::new(d)) as _)
                 }

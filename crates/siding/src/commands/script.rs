@@ -130,7 +130,7 @@ fn in_every_size(
     let schema = Arc::clone(&trial.schema);
     let mut fresh = |path| {
         let device = compiled.device_on(&schema, config, path)?;
-        Ok(Box::new(FastPath::new(device, config)) as Box<dyn Dut>)
+        Ok(Box::new(FastPath::new(device)) as Box<dyn Dut>)
     };
     sweep(trial, compiled.layout(), expected, &mut fresh)
 }

@@ -4,6 +4,7 @@
 //! - `steps`: what happens to a packet between blocks, as the architecture's description says; `copies`: how it comes from
 //!   one section of that description to another;
 //! - [`Pre`]: multicast groups and clone sessions; [`SharedPre`]: those that the switches of several workers read;
+//! - [`port_table`]: facts about ports that compiled code reads;
 //! - [`Queues`]: packets that wait for egress;
 //! - [`Totals`]: counts of packets by their end.
 //!
@@ -17,6 +18,7 @@
 mod config;
 mod copies;
 mod copy;
+pub mod port_table;
 mod pre;
 mod queue;
 mod shared_pre;
@@ -24,7 +26,6 @@ mod sides;
 mod steps;
 mod switch;
 mod totals;
-mod verdict;
 mod waiting;
 
 pub use config::{Config, LoadConfig, Ports};
@@ -32,5 +33,5 @@ pub use pre::{BackupReplica, CloneSession, MulticastGroup, Pre, PreError, Replic
 pub use queue::{QueueConfig, Queues};
 pub(crate) use shared_pre::PreReader;
 pub use shared_pre::SharedPre;
-pub use switch::{Destination, EgressPorts, Output, Switch, Unrunnable};
+pub use switch::{Destination, EgressPorts, Output, PuntedAt, Switch, Unrunnable};
 pub use totals::{Totals, ignored, reason};

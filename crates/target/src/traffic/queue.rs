@@ -33,6 +33,7 @@ pub struct Queues<T> {
     busy: BTreeSet<u32>,
     next_serial: u64,
     n_waiting: u64,
+    has_rates: bool,
 }
 
 #[derive(Debug)]
@@ -67,7 +68,14 @@ pub(super) struct Leaving<T> {
 
 impl<T> Queues<T> {
     pub fn new(config: QueueConfig) -> Queues<T> {
-        Queues { config, ports: BTreeMap::new(), busy: BTreeSet::new(), next_serial: 0, n_waiting: 0 }
+        Queues {
+            config,
+            ports: BTreeMap::new(),
+            busy: BTreeSet::new(),
+            next_serial: 0,
+            n_waiting: 0,
+            has_rates: config.rate_pps.is_some(),
+        }
     }
 
     pub fn n_waiting(&self) -> u64 {
@@ -78,6 +86,13 @@ impl<T> Queues<T> {
     pub fn set_rate(&mut self, port: u32, rate_pps: Option<u64>) {
         let config = self.config;
         self.ports.entry(port).or_insert_with(|| PortQueues::new(config)).rate_pps = rate_pps;
+        self.has_rates =
+            config.rate_pps.is_some() || self.ports.values().any(|queues| queues.rate_pps.is_some());
+    }
+
+    /// Returns whether some port takes packets at a rate, so that others wait for it.
+    pub fn has_rates(&self) -> bool {
+        self.has_rates
     }
 
     /// Packets that each queue holds from now on; those that wait stay.

@@ -43,8 +43,19 @@ impl<E: BlockRunner> Switch<E> {
             return self.drop_packet(reason::NO_DESTINATION, observer);
         };
         copy.position = position;
+        self.go_on(copy, requests, false, observer);
+    }
+
+    /// Goes on at the position of the copy with the requests of the blocks that have run.
+    pub(super) fn go_on(
+        &mut self,
+        mut copy: PacketCopy<E::Packet>,
+        requests: Requests,
+        is_rejected: bool,
+        observer: &mut E::Observer<'_>,
+    ) {
         copy.cut(&requests);
-        self.run(copy, Pass { requests, ..Pass::default() }, observer);
+        self.run(copy, Pass { requests, is_rejected, has_more: false }, observer);
     }
 
     /// Runs the steps of a packet from its position, until one ends its way through the section.

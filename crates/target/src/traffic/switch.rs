@@ -1,14 +1,16 @@
 //! The switch: a program, its state, its ports, its clock.
 
-use super::copy::PacketCopy;
+use super::copy::{PacketCopy, Position};
+use super::port_table::PortTable;
 use super::queue::Refused;
 use super::sides::Sides;
-use super::verdict::{Directions, Paths, Verdicts};
 use super::waiting::Waiting;
 use super::{CloneSession, Config, PreReader, Queues, Replica, SharedPre, Totals, reason};
 use crate::block_runner::PortState;
 use crate::{BlockEnd, BlockRunner, DigestMessage, PassKind, Requests, TrafficEvent};
+use arch::flow::SectionId;
 use arch::{BlockIndex, BlockRole, ExternOp, PipelineModel};
+use ir::enum_members::{Directions, Paths, Verdicts};
 use ir::{Program, StmtKind};
 use smol_str::SmolStr;
 use std::collections::{BTreeSet, VecDeque};
@@ -46,6 +48,18 @@ pub struct EgressPorts {
     pub egress_port: u32,
 }
 
+/// The step at which the backend has left a packet that is no copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PuntedAt {
+    pub section: SectionId,
+    /// The next step: its condition is yet to be judged.
+    pub step: usize,
+    /// The parser has rejected the packet, and the program has no field for the error.
+    pub is_rejected: bool,
+    /// The egress port counts only in sections behind a queue.
+    pub ports: EgressPorts,
+}
+
 /// The program's architecture has no pipeline that is known here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("programs of this architecture cannot be run")]
@@ -71,6 +85,7 @@ pub struct Switch<E: BlockRunner> {
     pub(super) paths: Paths,
     pub(super) directions: Directions,
     pub(super) sides: Sides,
+    port_table: PortTable,
     pub(super) config: Config,
     pub(super) now_ns: u64,
     /// Replicas and group members for these ports are left out.
@@ -112,6 +127,7 @@ impl<E: BlockRunner> Switch<E> {
             runner.supply(&name, sides.function(wants_host));
         }
         let config = Config { cpu_port: config.cpu_port.or(model.special_port("cpu")), ..config };
+        let port_table = PortTable::new(&config, config.cpu_port);
         Ok(Switch {
             pre,
             model,
@@ -119,6 +135,7 @@ impl<E: BlockRunner> Switch<E> {
             paths,
             directions,
             sides,
+            port_table,
             queues: Queues::new(config.queue),
             config,
             now_ns: 0,
@@ -171,6 +188,20 @@ impl<E: BlockRunner> Switch<E> {
     /// Puts a port at the host's side of a network card, or at the side of the network, where all are initially.
     pub fn set_host_port(&mut self, port: u32, is_host_port: bool) {
         self.sides.set(port, is_host_port);
+        self.port_table.set_side(port, is_host_port);
+    }
+
+    /// The block runner, and the flags of the ports with small numbers ([`port_table`](super::port_table)), by number.
+    pub fn runner_and_port_flags(&mut self) -> (&mut E, &[u8]) {
+        (&mut self.runner, self.port_table.flags())
+    }
+
+    /// Where packets to a port leave; `None` when there is no such port.
+    pub fn destination(&self, port: u32) -> Option<Destination> {
+        if self.config.cpu_port == Some(port) {
+            return Some(Destination::Controller);
+        }
+        self.config.ports.contains(port).then_some(Destination::Port(port))
     }
 
     /// Packets that wait for egress, at asynchronous blocks, or because the switch is paused.
@@ -219,6 +250,11 @@ impl<E: BlockRunner> Switch<E> {
         self.queues.set_rate(port, rate_pps);
     }
 
+    /// Returns whether packets may have to wait for a port.
+    pub fn has_port_rates(&self) -> bool {
+        self.queues.has_rates()
+    }
+
     /// Returns whether [`take_digests`](Self::take_digests) would give some.
     pub fn has_digests(&self) -> bool {
         !self.digests.is_empty()
@@ -232,12 +268,14 @@ impl<E: BlockRunner> Switch<E> {
     /// A packet arrives. Gives what leaves now, in order; the rest waits for [`advance_clock`](Self::advance_clock).
     pub fn inject(&mut self, port: u32, bytes: &[u8], observer: &mut E::Observer<'_>) -> Vec<Output> {
         self.totals.n_received += 1;
-        let from_controller = self.config.cpu_port == Some(port);
-        if !from_controller && !self.config.ports.contains(port) {
-            self.drop_packet(reason::NO_SUCH_INGRESS_PORT, observer);
-            return Vec::new();
-        }
-        let kind = if from_controller { PassKind::FromController } else { PassKind::Normal };
+        let kind = match self.destination(port) {
+            Some(Destination::Controller) => PassKind::FromController,
+            Some(Destination::Port(_)) => PassKind::Normal,
+            None => {
+                self.drop_packet(reason::NO_SUCH_INGRESS_PORT, observer);
+                return Vec::new();
+            }
+        };
         let mut copy = PacketCopy::new(self.runner.arrive(bytes), kind, port, self.now_ns);
         self.set_arrival(&mut copy);
         self.inputs.push_back(copy);
@@ -278,6 +316,29 @@ impl<E: BlockRunner> Switch<E> {
         let mut copy = PacketCopy::new(packet, PassKind::Normal, ports.ingress_port, self.now_ns);
         copy.queue_port = ports.egress_port;
         self.go_on_behind(BlockRole::Egress, copy, requests, observer);
+        self.work(observer);
+        self.take_outputs()
+    }
+
+    /// Continues a packet that the backend has run up to a step, as [`PuntedAt`] says. `requests` are those of the blocks that
+    /// have run. Returns the packets that leave now.
+    pub fn continue_at(
+        &mut self,
+        packet: E::Packet,
+        at: PuntedAt,
+        requests: Requests,
+        observer: &mut E::Observer<'_>,
+    ) -> Vec<Output> {
+        self.totals.n_received += 1;
+        self.begin_packet();
+        let is_first = at.section == 0;
+        let from_controller = is_first && self.config.cpu_port == Some(at.ports.ingress_port);
+        let kind = if from_controller { PassKind::FromController } else { PassKind::Normal };
+        let mut copy = PacketCopy::new(packet, kind, at.ports.ingress_port, self.now_ns);
+        copy.queue_port = at.ports.egress_port;
+        copy.queued_ns = self.now_ns;
+        copy.position = Position { section: at.section, step: at.step };
+        self.go_on(copy, requests, at.is_rejected, observer);
         self.work(observer);
         self.take_outputs()
     }
@@ -340,8 +401,7 @@ impl<E: BlockRunner> Switch<E> {
 
     /// Returns whether packets can be sent to a port, or go on from there.
     pub(super) fn has_port(&self, port: u32) -> bool {
-        self.config.ports.contains(port)
-            || self.config.cpu_port == Some(port)
+        self.destination(port).is_some()
             || self.model.special_ports.iter().any(|special| special.number == port)
     }
 
@@ -385,18 +445,20 @@ impl<E: BlockRunner> Switch<E> {
 
     /// The one end of a copy that leaves, if the port exists.
     pub(super) fn send(&mut self, port: u32, bytes: Vec<u8>, observer: &mut E::Observer<'_>) {
-        let at_ns = self.now_ns;
-        if self.config.cpu_port == Some(port) {
-            self.totals.n_to_controller += 1;
-            self.tell(observer, TrafficEvent::ToController { bytes: &bytes });
-            self.outputs.push(Output { destination: Destination::Controller, bytes, at_ns });
-        } else if self.config.ports.contains(port) {
-            self.totals.n_sent += 1;
-            self.tell(observer, TrafficEvent::Sent { port, bytes: &bytes });
-            self.outputs.push(Output { destination: Destination::Port(port), bytes, at_ns });
-        } else {
-            self.drop_packet(reason::NO_SUCH_PORT, observer);
+        let Some(destination) = self.destination(port) else {
+            return self.drop_packet(reason::NO_SUCH_PORT, observer);
+        };
+        match destination {
+            Destination::Controller => {
+                self.totals.n_to_controller += 1;
+                self.tell(observer, TrafficEvent::ToController { bytes: &bytes });
+            }
+            Destination::Port(port) => {
+                self.totals.n_sent += 1;
+                self.tell(observer, TrafficEvent::Sent { port, bytes: &bytes });
+            }
         }
+        self.outputs.push(Output { destination, bytes, at_ns: self.now_ns });
     }
 
     /// Whether one more copy may be made; counts it in any case, since it then has an end.

@@ -77,7 +77,7 @@ impl Compiled {
         switches.push(("compiled code, block by block".to_owned(), Box::new(by_block)));
         for path in BurstPath::of(self.pipeline.layout()) {
             let name = format!("compiled code in bursts ({})", path.name());
-            switches.push((name, Box::new(FastPath::new(compiled(*path)?, &config))));
+            switches.push((name, Box::new(FastPath::new(compiled(*path)?))));
         }
         Ok(switches)
     }

@@ -97,7 +97,7 @@ impl Replacement {
         let Ok(device) = compiled.device(&self.schema, &self.config) else {
             return output::warning_line("the interpreter goes on");
         };
-        match machine.change_over(&self.schema, device, &self.config) {
+        match machine.change_over(&self.schema, device) {
             Ok(()) => {
                 let n_packets = machine.totals().n_received;
                 output::err(&format!("compiled code takes over after {n_packets} packets\n"));

@@ -1,28 +1,37 @@
 //! Members of enums that stand for verdicts on a packet, for its path, and for its direction.
+//!
+//! The value of a field of such a type is the position of the member in the enum.
 
+use crate::{EnumId, Program, Type};
 use arch::flow::{SectionId, Verdict};
 use arch::{FieldRole, IntrinsicValue, IntrinsicWrites, PassKind, PipelineModel};
-use ir::{EnumId, Program, Type};
 
 /// The verdicts of an architecture, by value of the field.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Verdicts(Vec<Option<Verdict>>);
+pub struct Verdicts(Vec<Option<Verdict>>);
 
 impl Verdicts {
-    pub(super) fn new(program: &Program) -> Verdicts {
+    /// Those of the program's field of actions; none without one.
+    pub fn new(program: &Program) -> Verdicts {
         match enum_of(program, FieldRole::OutputAction) {
             Some(id) => Verdicts(program.enums[id].members.iter().map(|(name, _)| of_member(name)).collect()),
             None => Verdicts::default(),
         }
     }
 
-    pub(super) fn get(&self, value: u64) -> Option<Verdict> {
+    /// The verdict that a value of the field means.
+    pub fn get(&self, value: u64) -> Option<Verdict> {
         *self.0.get(usize::try_from(value).ok()?)?
     }
 
-    /// The value that means a verdict.
-    pub(super) fn value_of(&self, verdict: Verdict) -> Option<u64> {
-        self.0.iter().position(|v| *v == Some(verdict)).map(|i| i as u64)
+    /// The value that means a verdict, the first if there are several.
+    pub fn value_of(&self, verdict: Verdict) -> Option<u64> {
+        self.values_of(verdict).next()
+    }
+
+    /// All values that mean a verdict.
+    pub fn values_of(&self, verdict: Verdict) -> impl Iterator<Item = u64> + '_ {
+        (0..).zip(&self.0).filter(move |(_, v)| **v == Some(verdict)).map(|(i, _)| i)
     }
 }
 
@@ -58,10 +67,11 @@ fn enum_written(program: &Program, writes: &IntrinsicWrites, wanted: IntrinsicVa
 
 /// The members of an enum for the ways on which packets come to sections.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Paths(Vec<(SectionId, PassKind, u64)>);
+pub struct Paths(Vec<(SectionId, PassKind, u64)>);
 
 impl Paths {
-    pub(super) fn new(program: &Program, model: &PipelineModel) -> Paths {
+    /// Those of the fields to which the sections write the path.
+    pub fn new(program: &Program, model: &PipelineModel) -> Paths {
         let mut paths = Vec::new();
         for (i, section) in model.sections.iter().enumerate() {
             let writes = section.writes.as_ref();
@@ -76,8 +86,13 @@ impl Paths {
         Paths(paths)
     }
 
+    /// Packets that come from the controller have another value in the section than packets from ports.
+    pub fn depend_on_controller(&self, section: SectionId) -> bool {
+        self.member(section, PassKind::Normal) != self.member(section, PassKind::FromController)
+    }
+
     /// The value for a packet in a section; 0 if the description has none.
-    pub(super) fn member(&self, section: SectionId, kind: PassKind) -> u64 {
+    pub fn member(&self, section: SectionId, kind: PassKind) -> u64 {
         let found = self.0.iter().find(|(of, when, _)| (*of, *when) == (section, kind));
         found.map_or(0, |(.., value)| *value)
     }
@@ -85,13 +100,14 @@ impl Paths {
 
 /// The members of the enum of directions.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Directions {
+pub struct Directions {
     from_network: u64,
     from_host: u64,
 }
 
 impl Directions {
-    pub(super) fn new(program: &Program, model: &PipelineModel) -> Directions {
+    /// Those of the field to which a section writes the direction.
+    pub fn new(program: &Program, model: &PipelineModel) -> Directions {
         let all = model.sections.iter().filter_map(|section| section.writes.as_ref());
         let id = all.into_iter().find_map(|writes| enum_written(program, writes, IntrinsicValue::Direction));
         match (id, &model.directions) {
@@ -103,7 +119,8 @@ impl Directions {
         }
     }
 
-    pub(super) fn of_port(self, is_host_port: bool) -> u64 {
+    /// The value for a packet from a port.
+    pub fn of_port(self, is_host_port: bool) -> u64 {
         if is_host_port { self.from_host } else { self.from_network }
     }
 }
