@@ -55,8 +55,12 @@ impl Built {
     }
 
     fn device(&self) -> Device<Native> {
+        self.device_of(config())
+    }
+
+    fn device_of(&self, config: Config) -> Device<Native> {
         let program = self.runnable.program.clone();
-        let mut device = native_device(Arc::clone(&self.pipeline), program, self.schema(), config()).unwrap();
+        let mut device = native_device(Arc::clone(&self.pipeline), program, self.schema(), config).unwrap();
         device.write(&group(&[2, 3])).unwrap();
         let native = &mut device.switch.runner;
         native.supply(
@@ -353,4 +357,40 @@ fn workers_see_what_is_published() {
     let counter = ir::lookup::id_at(0);
     let counts = (0..control.n_cells(counter)).map(|cell| control.count(counter, cell).unwrap().n_packets);
     assert_eq!(counts.sum::<u64>(), all.iter().map(|(n_received, _)| n_received).sum::<u64>());
+}
+
+#[test]
+fn packets_leave_the_sections_of_a_description_only_for_the_switch() {
+    let built = built_of("sections.p4");
+    // The controller's port is that of the architecture.
+    let mut device = built.device_of(Config { cpu_port: None, ..config() });
+    let one = |device: &mut Device<Native>, way: &[u8]| {
+        let mut storage = [&[0; 16], way].concat();
+        let mut burst = [BurstPacket::new(&mut storage, 16, way.len(), 0)];
+        let mut outputs: Vec<Output> = Vec::new();
+        Bursts::new().process(&mut device.switch, 0, &mut burst, Path::Straight, &mut (), &mut outputs);
+        let bytes = burst[0].bytes().to_vec();
+        let ports = outputs.iter().map(|output| output.destination).collect::<Vec<_>>();
+        (burst[0].fate(), bytes, ports)
+    };
+    let to = |port: u32| Fate::Sent(Destination::Port(port));
+    for (way, fate, bytes, ports) in [
+        (vec![0, 0, 7], to(3), vec![0, 0, 7], vec![]),
+        (vec![0, 2, 7], to(3), vec![7], vec![]),
+        (vec![1, 0, 7], Fate::Dropped, vec![1, 0, 7], vec![]),
+        (vec![0, 1, 7], Fate::Dropped, vec![0, 1, 7], vec![]),
+        (vec![0], Fate::Dropped, vec![0], vec![]),
+        (vec![5, 0, 7], Fate::Sent(Destination::Controller), vec![5, 0, 7], vec![]),
+        (vec![2, 0, 7], Fate::Elsewhere, vec![2, 0, 7], vec![Destination::Port(2), Destination::Port(3)]),
+        (vec![3, 0, 7], Fate::Elsewhere, vec![3, 0, 7], vec![Destination::Port(3)]),
+        (vec![4, 0, 7], Fate::Elsewhere, vec![4, 0, 7], vec![]),
+        (vec![6, 0, 7], Fate::Elsewhere, vec![6, 0, 7], vec![Destination::Port(3)]),
+    ] {
+        assert_eq!(one(&mut device, &way), (fate, bytes, ports), "{way:?}");
+    }
+    let totals = device.switch.totals();
+    assert!(totals.is_balanced(0), "{totals:?}");
+    let dropped: Vec<(&str, u64)> =
+        totals.n_dropped.iter().map(|(reason, n)| (reason.as_ref(), *n)).collect();
+    assert_eq!(dropped, [("egress_drop", 1), ("ingress_drop", 2), ("no_such_port", 1)]);
 }
