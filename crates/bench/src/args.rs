@@ -277,7 +277,7 @@ pub struct BenchTablesArgs {
 #[derive(Args, Debug)]
 pub struct BenchProgramsArgs {
     /// Only this one (repeatable)
-    #[arg(long, value_name = "NAME", value_parser = ["l3_router", "srv6", "gtpu", "firewall", "sai"])]
+    #[arg(long, value_name = "NAME", value_parser = ["l3_router", "psa_router", "srv6", "gtpu", "firewall", "sai"])]
     pub program: Vec<String>,
     /// Times that all packets are run in a run
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..=10_000))]

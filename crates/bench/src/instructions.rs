@@ -24,7 +24,7 @@ const MACHINE: [&str; 2] = ["-march=x86-64-v3", "-maes"];
 const TOLERANCE: f64 = 0.04;
 
 /// Whole programs that are counted.
-const PROGRAMS: [&str; 2] = ["l3_router", "sai"];
+const PROGRAMS: [&str; 3] = ["l3_router", "psa_router", "sai"];
 
 /// The function around compiled code in `crates/bench/c/harness/run.c`.
 const COUNTED: &str = "counted_process";

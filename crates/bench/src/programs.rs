@@ -44,8 +44,9 @@ macro_rules! program {
     };
 }
 
-const PROGRAMS: [Benchmark; 5] = [
+const PROGRAMS: [Benchmark; 6] = [
     program!("l3_router", scenes::l3_router, None),
+    program!("psa_router", scenes::l3_router, None),
     program!("srv6", scenes::srv6, None),
     program!("gtpu", scenes::gtpu, None),
     program!("firewall", scenes::firewall, None),
