@@ -4,7 +4,8 @@
 //!
 //! - [`generate`]: one file of C for one program;
 //! - [`plan()`]: the decisions alone, as data ([`plan::Plan`]) and as text;
-//! - `file`: the parts of the file: `program` (the file as a whole), `fast_path` (from arrival to verdict), `burst` (the
+//! - `file`: the parts of the file: `program` (the file as a whole), `fast_path` (from arrival to verdict), `sections` (the same
+//!   by the architecture's description), `burst` (the
 //!   stages of a burst), `offload` and `offload_batch` (blocks that offload workers run), `descriptors` (what the host
 //!   reads);
 //! - `function`: statements and expressions of one function: `graph` turns a control-flow graph into `if`, `switch` and
