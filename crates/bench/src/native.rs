@@ -66,7 +66,7 @@ fn measure(args: &BenchNativeArgs) -> Result<(), Exit> {
 
     let packets = packets(args.entries, PACKETS);
     let mut ring = Ring::new(&packets);
-    let mut bursts = Bursts::new();
+    let mut bursts = Bursts::default();
     let (n_native, n_interpreted) = (args.packets.max(1), (args.packets / 10).max(1));
     // Once for the caches and the branch predictors.
     ring.run(&mut native, &mut bursts, PACKETS)?;

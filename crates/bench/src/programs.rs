@@ -91,7 +91,7 @@ impl Benchmark {
         let scene = (self.scene)();
         let n_entries = fill(&scene, &schema, &mut device, self.name)?;
         let mut ring = Ring::new(scene.packets);
-        let mut bursts = Bursts::new();
+        let mut bursts = Bursts::default();
         let n_rounds = rounds.map_or(if args.quick { 50 } else { 200 }, |n| n as usize);
         // Once for the caches and the branch predictors.
         ring.run(&mut device, &mut bursts, self.name)?;

@@ -43,7 +43,7 @@ impl FastPath {
     /// Packets lie in buffers of these sizes.
     pub fn with_buffers(device: Device<Native>, buffers: Buffers) -> FastPath {
         let slow = BlockByBlock::new(device);
-        FastPath { slow, bursts: Bursts::new(), buffers, storages: Vec::new() }
+        FastPath { slow, bursts: Bursts::default(), buffers, storages: Vec::new() }
     }
 }
 

@@ -3,6 +3,7 @@ pub(crate) mod descriptors;
 pub(crate) mod fast_path;
 pub(crate) mod offload;
 pub(crate) mod offload_batch;
+pub(crate) mod process;
 pub(crate) mod program;
 pub(crate) mod run_block;
 pub(crate) mod sections;

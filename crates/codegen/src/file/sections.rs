@@ -10,7 +10,7 @@
 use crate::facts::deparser::plain_emits;
 use crate::facts::sections::{FastSections, blocks_run, drop_constant, may_hold, next_section};
 use crate::facts::storage::{Owner, users};
-use crate::file::fast_path::process;
+use crate::file::process::process;
 use crate::file::steps::{PARAMETERS, StageArgument, block_call, declare_state};
 use crate::function::cx::Cx;
 use crate::function::emit;
@@ -553,7 +553,7 @@ impl Writer<'_, '_> {
         self.write_except(writes, None, to, how, out);
     }
 
-    /// As [`write`](Self::write), but for fields of the variable that goes along.
+    /// Writes them except for fields of the variable that goes along.
     fn write_except(
         &self,
         writes: &IntrinsicWrites,

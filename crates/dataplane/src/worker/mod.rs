@@ -44,7 +44,7 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn new(switch: target::Switch<Native>, keeps_order: bool) -> Running {
         let order = keeps_order.then(Order::default);
-        Running { switch, bursts: Bursts::new(), order }
+        Running { switch, bursts: Bursts::default(), order }
     }
 
     /// How many packets may be taken, should they all come to an asynchronous block.

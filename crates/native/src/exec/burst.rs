@@ -185,15 +185,17 @@ struct Views {
 #[expect(unsafe_code, reason = "raw pointers make it none")]
 unsafe impl Send for Views {}
 
-impl<B: PacketStorage> Bursts<B> {
-    pub fn new() -> Bursts<B> {
+impl<B: PacketStorage> Default for Bursts<B> {
+    fn default() -> Bursts<B> {
         Bursts {
             views: Views::default(),
             suspended: SuspendedPackets::default(),
             dropped: Default::default(),
         }
     }
+}
 
+impl<B: PacketStorage> Bursts<B> {
     /// Packets that are suspended: their buffers are here.
     pub fn n_suspended(&self) -> usize {
         self.suspended.len()

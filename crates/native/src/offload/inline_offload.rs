@@ -35,7 +35,7 @@ impl InlineOffload {
                 OffloadPolicy { mode: AsyncMode::Suspend, full: WhenFull::Inline },
             );
         }
-        Ok(InlineOffload { bursts: Bursts::new(), offload_worker, step_budget: config.load.step_budget })
+        Ok(InlineOffload { bursts: Bursts::default(), offload_worker, step_budget: config.load.step_budget })
     }
 
     /// Runs a burst of packets, each with `headroom_bytes` in front of it. Returns the outputs of each. Suspended packets are at

@@ -1,6 +1,6 @@
 //! Buffers of suspended packets: each has one owner at a time, and none is freed while an offload worker may have it.
 
-use super::{Built, HEADROOM, built_of, config, mix, packet_of_way};
+use super::{Built, HEADROOM, built_of, mix, packet_of_way};
 use native::{AsyncMode, BurstPacket, Bursts, Fate, Native, OffloadPolicy, OffloadWorker, Path, WhenFull};
 use packet_io::PacketStorage;
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ impl Lab {
                 OffloadPolicy { mode: AsyncMode::Suspend, full: WhenFull::Inline },
             );
         }
-        Lab { device, offload, bursts: Bursts::new(), out: BTreeMap::new() }
+        Lab { device, offload, bursts: Bursts::default(), out: BTreeMap::new() }
     }
 
     /// Runs a burst; returns how many packets it suspended.

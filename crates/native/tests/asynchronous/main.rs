@@ -110,7 +110,7 @@ struct Runner {
 
 impl Runner {
     fn new(device: Device<Native>) -> Runner {
-        let bursts = Bursts::new();
+        let bursts = Bursts::default();
         Runner { device, bursts, waiting: BTreeMap::new(), sent: Sent::new(), n_dropped: 0 }
     }
 
@@ -315,7 +315,7 @@ fn a_packet_without_headroom_stays() {
         offload_worker.connect(worker, i, 8).unwrap();
         worker.set_offload_policy(i, OffloadPolicy { mode: AsyncMode::Suspend, full: WhenFull::Drop });
     }
-    let mut bursts = Bursts::new();
+    let mut bursts = Bursts::default();
     let mut storage = [&[0; 40][..], &packet_of_way(2, 1)].concat();
     let mut burst = [BurstPacket::new(&mut storage, 40, 13, 0)];
     bursts.process(&mut device.switch, 1000, &mut burst, Path::Straight, &mut (), &mut Vec::new());

@@ -96,7 +96,7 @@ fn write_and_look(path: BurstPath) {
     let n_found = AtomicU64::new(0);
     let look = |native: Native| {
         let mut switch = Switch::new(native, config()).unwrap();
-        let mut bursts = Bursts::new();
+        let mut bursts = Bursts::default();
         let mut n = 0_u32;
         while !is_done.load(Ordering::Relaxed) || n < 10 {
             n += 1;
@@ -178,7 +178,7 @@ fn who_writes_does_not_wait_for_a_burst() {
     );
     let worker = std::thread::spawn(move || {
         let mut switch = Switch::new(native, config()).unwrap();
-        run(&mut switch, &mut Bursts::new(), &[7], 1)
+        run(&mut switch, &mut Bursts::default(), &[7], 1)
     });
     assert_eq!(is_inside.recv_timeout(Duration::from_secs(60)).unwrap(), Some(7));
     let [lean, counted, _, _, _] = tables;

@@ -121,7 +121,7 @@ impl Listener for Heard {
 
 /// Runs the packets in bursts of `n` with some headroom.
 fn run(device: &mut Device<Native>, n: usize, headroom: usize, path: Path) -> (Sent, Vec<Fate>) {
-    let mut bursts = Bursts::new();
+    let mut bursts = Bursts::default();
     let (mut sent, mut fates) = (Sent::new(), Vec::new());
     for chunk in packets().chunks(n) {
         let mut storages: Vec<Vec<u8>> =
@@ -206,7 +206,7 @@ fn packets_that_wait_end_alike() {
     };
     let run = |path, n: usize, headroom: usize, way| {
         let mut device: Device<Native> = device(path);
-        let mut bursts = Bursts::new();
+        let mut bursts = Bursts::default();
         let (mut sent, mut fates) = (Sent::new(), Vec::new());
         for chunk in packets.chunks(n) {
             let mut storages: Vec<Vec<u8>> =
@@ -256,7 +256,7 @@ fn dropped_packets_leave_nothing_behind() {
         storages.iter_mut().map(|storage| BurstPacket::new(storage, 0, 1, 0)).collect();
     let mut outputs = Vec::new();
     let mut heard = Heard::default();
-    let mut bursts = Bursts::new();
+    let mut bursts = Bursts::default();
     bursts.process(&mut device.switch, 1000, &mut burst, Path::Straight, &mut heard, &mut outputs);
     let digests: Vec<u64> = device.switch.take_digests().iter().map(|d| d.values[0].low_u64()).collect();
     assert_eq!(digests, [7, 9]);
@@ -267,7 +267,7 @@ fn dropped_packets_leave_nothing_behind() {
 fn bytes_move_within_their_buffer() {
     let built = built();
     let mut device = built.device();
-    let mut bursts = Bursts::new();
+    let mut bursts = Bursts::default();
     let mut storage = vec![0; 64];
     storage[40..44].copy_from_slice(&[2, 0, 0xaa, 0xbb]);
     let mut burst = [BurstPacket::new(&mut storage, 40, 4, 0)];
@@ -309,7 +309,7 @@ fn workers_see_what_is_published() {
     let run = |native: Native| {
         let mut switch = Switch::new(native, config()).unwrap();
         switch.share_pre(Arc::clone(&pre));
-        let mut bursts = Bursts::new();
+        let mut bursts = Bursts::default();
         let (mut n_received, mut n_replicated) = (0, 0);
         while !is_done.load(Ordering::Relaxed) || n_received == 0 {
             let mut storages = [[4u8, 0], [0, 0], [4, 0], [3, 0]].map(Vec::from);
@@ -368,7 +368,7 @@ fn packets_leave_the_sections_of_a_description_only_for_the_switch() {
         let mut storage = [&[0; 16], way].concat();
         let mut burst = [BurstPacket::new(&mut storage, 16, way.len(), 0)];
         let mut outputs: Vec<Output> = Vec::new();
-        Bursts::new().process(&mut device.switch, 0, &mut burst, Path::Straight, &mut (), &mut outputs);
+        Bursts::default().process(&mut device.switch, 0, &mut burst, Path::Straight, &mut (), &mut outputs);
         let bytes = burst[0].bytes().to_vec();
         let ports = outputs.iter().map(|output| output.destination).collect::<Vec<_>>();
         (burst[0].fate(), bytes, ports)

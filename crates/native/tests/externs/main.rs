@@ -90,7 +90,7 @@ fn run(device: &mut Device<Native>, bytes: &[u8], way: Path) -> (Option<Vec<u8>>
     storage.resize(64 + bytes.len().max(9216), 0);
     let mut packets = [BurstPacket::new(&mut storage, 64, bytes.len(), 3)];
     let mut outputs = Vec::new();
-    let mut bursts = Bursts::new();
+    let mut bursts = Bursts::default();
     bursts.process(&mut device.switch, 0, &mut packets, way, &mut (), &mut outputs);
     let left = match packets[0].fate() {
         native::Fate::Sent(_) => Some(packets[0].bytes().to_vec()),

@@ -43,11 +43,11 @@ impl<E: BlockRunner> Switch<E> {
             return self.drop_packet(reason::NO_DESTINATION, observer);
         };
         copy.position = position;
-        self.go_on(copy, requests, false, observer);
+        self.resume_copy(copy, requests, false, observer);
     }
 
-    /// Goes on at the position of the copy with the requests of the blocks that have run.
-    pub(super) fn go_on(
+    /// Resumes at the position of the copy, with the requests of the blocks that have run.
+    pub(super) fn resume_copy(
         &mut self,
         mut copy: PacketCopy<E::Packet>,
         requests: Requests,

@@ -338,7 +338,7 @@ impl<E: BlockRunner> Switch<E> {
         copy.queue_port = at.ports.egress_port;
         copy.queued_ns = self.now_ns;
         copy.position = Position { section: at.section, step: at.step };
-        self.go_on(copy, requests, at.is_rejected, observer);
+        self.resume_copy(copy, requests, at.is_rejected, observer);
         self.work(observer);
         self.take_outputs()
     }
