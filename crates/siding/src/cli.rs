@@ -593,7 +593,6 @@ fn arch_description(file: &str) -> Result<Architecture, String> {
     })
 }
 
-/// The names of all architectures.
 /// An architecture by its name, or by the file of its description.
 fn architecture_or_description(name: &str) -> Result<Architecture, String> {
     match Architecture::of_name(name) {
@@ -606,6 +605,7 @@ fn architecture_or_description(name: &str) -> Result<Architecture, String> {
     }
 }
 
+/// The names of all architectures.
 fn architecture() -> impl TypedValueParser<Value = Architecture> {
     PossibleValuesParser::new(Architecture::names())
         .try_map(|name| Architecture::of_name(&name).ok_or("no architecture"))

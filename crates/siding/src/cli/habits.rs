@@ -75,6 +75,9 @@ pub fn normalise_compat_flags(args: impl IntoIterator<Item = OsString>) -> Vec<O
         // `siding ctl help show`
         args.swap(1, 2);
     }
+    if args.len() > 3 && args[1] == "arch" && args[2] == "show" {
+        args.remove(2);
+    }
     let is_switch = args.get(1).is_some_and(|command| command == "switch");
     if is_switch {
         // BMv2 has a `--` between two kinds of options.
@@ -160,6 +163,8 @@ mod tests {
             ("siding run a.p4 --pcap out", "siding run a.p4 --pcap out"),
             ("siding ctl help show", "siding help ctl show"),
             ("siding check help", "siding check help"),
+            ("siding arch show psa", "siding arch psa"),
+            ("siding arch show", "siding arch show"),
         ] {
             assert_eq!(rewritten(typed), meant);
         }
