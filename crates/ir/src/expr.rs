@@ -111,6 +111,11 @@ impl Place {
         Place { var, path: Vec::new() }
     }
 
+    /// One of the places is the other one or a part of it. Computed indices are compared as they are written.
+    pub fn overlaps(&self, other: &Place) -> bool {
+        self.var == other.var && self.path.iter().zip(&other.path).all(|(one, other)| one == other)
+    }
+
     /// A part of this place.
     pub fn then(&self, step: Step) -> Place {
         let mut place = self.clone();

@@ -83,11 +83,7 @@ pub(crate) fn is_accessed(program: &Program, role: FieldRole, how: &dyn Fn(Acces
     let fields: Vec<&ir::Place> = program.fields_of(role).collect();
     let mut found = false;
     let mut note = |access: Access, place: &ir::Place| {
-        found |= how(access)
-            && fields.iter().any(|field| {
-                let n = place.path.len().min(field.path.len());
-                place.var == field.var && place.path[..n] == field.path[..n]
-            });
+        found |= how(access) && fields.iter().any(|field| field.overlaps(place));
     };
     for (_, node) in program.graphs().flat_map(|g| g.nodes.iter()) {
         for stmt in &node.stmts {
