@@ -223,7 +223,7 @@ impl<B: PacketStorage> Bursts<B> {
         let n_packets = packets.len();
         // Queues are a matter of the switch.
         let is_straight = path == Path::Straight
-            && !switch.has_port_rates()
+            && !switch.may_wait_for_ports()
             && switch.runner.instance().pipeline().layout().has_straight_path;
         if !is_straight {
             for (i, packet) in packets.iter_mut().enumerate() {

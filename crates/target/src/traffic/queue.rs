@@ -34,6 +34,8 @@ pub struct Queues<T> {
     next_serial: u64,
     n_waiting: u64,
     has_rates: bool,
+    /// Packets that congested ports take before they are asked again.
+    credits: BTreeMap<u32, u32>,
 }
 
 #[derive(Debug)]
@@ -75,6 +77,7 @@ impl<T> Queues<T> {
             next_serial: 0,
             n_waiting: 0,
             has_rates: config.rate_pps.is_some(),
+            credits: BTreeMap::new(),
         }
     }
 
@@ -90,9 +93,28 @@ impl<T> Queues<T> {
             config.rate_pps.is_some() || self.ports.values().any(|queues| queues.rate_pps.is_some());
     }
 
-    /// Returns whether some port takes packets at a rate, so that others wait for it.
-    pub fn has_rates(&self) -> bool {
-        self.has_rates
+    /// Packets that a congested port takes from now on; `None` when it takes all again.
+    pub fn set_credit(&mut self, port: u32, credit: Option<u32>) {
+        match credit {
+            Some(credit) => self.credits.insert(port, credit),
+            None => self.credits.remove(&port),
+        };
+    }
+
+    /// Returns whether packets may have to wait for a port: it takes them at a rate, or is congested.
+    pub fn may_wait(&self) -> bool {
+        self.has_rates || !self.credits.is_empty()
+    }
+
+    /// Packets in all queues of a port.
+    pub fn n_waiting_for(&self, port: u32) -> usize {
+        self.ports.get(&port).map_or(0, |queues| queues.by_priority.iter().map(VecDeque::len).sum())
+    }
+
+    /// Ports with packets that they may take as soon as their time has come.
+    fn open_ports(&self) -> impl Iterator<Item = (u32, &PortQueues<T>)> {
+        let open = self.busy.iter().filter(|port| self.credits.get(port) != Some(&0));
+        open.filter_map(|port| Some((*port, self.ports.get(port)?)))
     }
 
     /// Packets that each queue holds from now on; those that wait stay.
@@ -130,7 +152,7 @@ impl<T> Queues<T> {
 
     /// When the next packet can leave.
     pub(super) fn next_ns(&self) -> Option<u64> {
-        self.busy.iter().filter_map(|port| self.ports.get(port)).map(|p| p.ready_ns).min()
+        self.open_ports().map(|(_, queues)| queues.ready_ns).min()
     }
 
     /// True if a packet can leave now.
@@ -141,10 +163,10 @@ impl<T> Queues<T> {
     /// Removes the next packet: each ready port offers its first packet of the highest priority, and the one that came
     /// first leaves.
     pub(super) fn pop(&mut self, now_ns: u64) -> Option<Leaving<T>> {
-        let heads = self.busy.iter().filter_map(|port| {
-            let queues = self.ports.get(port).filter(|p| p.ready_ns <= now_ns)?;
+        let ready = self.open_ports().filter(|(_, queues)| queues.ready_ns <= now_ns);
+        let heads = ready.filter_map(|(port, queues)| {
             let (priority, serial) = queues.head()?;
-            Some((serial, *port, priority))
+            Some((serial, port, priority))
         });
         let (_, port, priority) = heads.min()?;
         let queues = self.ports.get_mut(&port)?;
@@ -156,6 +178,9 @@ impl<T> Queues<T> {
         }
         if let Some(rate) = queues.rate_pps {
             queues.ready_ns = now_ns.saturating_add(1_000_000_000u64.checked_div(rate).unwrap_or(u64::MAX));
+        }
+        if let Some(credit) = self.credits.get_mut(&port) {
+            *credit = credit.saturating_sub(1);
         }
         self.n_waiting -= 1;
         Some(Leaving { port, n_left, item })
@@ -181,6 +206,22 @@ mod tests {
         assert_eq!((queues.depth(2, 0), queues.n_waiting()), (2, 5));
         assert_eq!(order(&mut queues, 0), ["c", "a", "d", "e", "b"]);
         assert_eq!(queues.n_waiting(), 0);
+    }
+
+    #[test]
+    fn a_congested_port_takes_as_many_as_it_has_credit() {
+        let mut queues = Queues::new(QueueConfig::default());
+        for (port, item) in [(1, "a"), (1, "b"), (1, "c"), (2, "d")] {
+            queues.push(port, 0, item).unwrap();
+        }
+        assert!(!queues.may_wait());
+        queues.set_credit(1, Some(0));
+        assert!(queues.may_wait());
+        assert_eq!((order(&mut queues, 0), queues.next_ns()), (vec!["d"], None));
+        queues.set_credit(1, Some(2));
+        assert_eq!((order(&mut queues, 0), queues.n_waiting_for(1)), (vec!["a", "b"], 1));
+        queues.set_credit(1, None);
+        assert_eq!((order(&mut queues, 0), queues.may_wait()), (vec!["c"], false));
     }
 
     #[test]

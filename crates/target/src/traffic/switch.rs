@@ -9,9 +9,10 @@ use super::{CloneSession, Config, PreReader, Queues, Replica, SharedPre, Totals,
 use crate::block_runner::PortState;
 use crate::{BlockEnd, BlockRunner, DigestMessage, PassKind, Requests, TrafficEvent};
 use arch::flow::SectionId;
-use arch::{BlockIndex, BlockRole, ExternOp, PipelineModel};
+use arch::{BlockIndex, BlockRole, ExternOp, FieldRole, PipelineModel};
 use ir::enum_members::{Directions, Paths, Verdicts};
-use ir::{Program, StmtKind};
+use ir::visit::Access;
+use ir::{Place, Program, StmtKind};
 use smol_str::SmolStr;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -75,6 +76,21 @@ fn port_functions(program: &Program) -> impl Iterator<Item = (SmolStr, bool)> + 
     })
 }
 
+/// The program reads the depth of a queue, or the time in one.
+fn reads_queues(program: &Program) -> bool {
+    let roles = [FieldRole::EnqueueDepth, FieldRole::DequeueDepth, FieldRole::DequeueTimeDelta];
+    let fields: Vec<&Place> = roles.iter().flat_map(|role| program.fields_of(*role)).collect();
+    let mut found = false;
+    let mut note = |access: Access, place: &Place| {
+        found |= access != Access::Write && fields.iter().any(|field| field.overlaps(place));
+    };
+    for (_, node) in program.graphs().flat_map(|graph| graph.nodes.iter()) {
+        node.stmts.iter().for_each(|stmt| stmt.for_each_access(&mut note));
+        node.terminator.kind.for_each_access(&mut note);
+    }
+    found
+}
+
 /// A program that runs.
 pub struct Switch<E: BlockRunner> {
     pub runner: E,
@@ -86,6 +102,7 @@ pub struct Switch<E: BlockRunner> {
     pub(super) directions: Directions,
     pub(super) sides: Sides,
     port_table: PortTable,
+    reads_queues: bool,
     pub(super) config: Config,
     pub(super) now_ns: u64,
     /// Replicas and group members for these ports are left out.
@@ -120,6 +137,7 @@ impl<E: BlockRunner> Switch<E> {
             let _ = pre.shared().update(|pre| pre.insert_session(session.id, session_to_port));
         }
         let sides = Sides::new(&config.host_ports);
+        let reads_queues = reads_queues(program);
         let functions: Vec<(SmolStr, bool)> = port_functions(program).collect();
         let (verdicts, paths) = (Verdicts::new(program), Paths::new(program, model));
         let directions = Directions::new(program, model);
@@ -136,6 +154,7 @@ impl<E: BlockRunner> Switch<E> {
             directions,
             sides,
             port_table,
+            reads_queues,
             queues: Queues::new(config.queue),
             config,
             now_ns: 0,
@@ -250,9 +269,24 @@ impl<E: BlockRunner> Switch<E> {
         self.queues.set_rate(port, rate_pps);
     }
 
-    /// Returns whether packets may have to wait for a port.
-    pub fn has_port_rates(&self) -> bool {
-        self.queues.has_rates()
+    /// Returns whether packets may have to wait for a port: it takes them at a rate, or is congested.
+    pub fn may_wait_for_ports(&self) -> bool {
+        self.queues.may_wait()
+    }
+
+    /// Packets that a congested port takes from now on, while others wait; `None` when it takes all again.
+    pub fn set_port_credit(&mut self, port: u32, credit: Option<u32>) {
+        self.queues.set_credit(port, credit);
+    }
+
+    /// Packets that wait for a port.
+    pub fn n_waiting_for(&self, port: u32) -> usize {
+        self.queues.n_waiting_for(port)
+    }
+
+    /// Returns whether the program reads how many packets wait in queues, or how long one has waited.
+    pub fn reads_queues(&self) -> bool {
+        self.reads_queues
     }
 
     /// Returns whether [`take_digests`](Self::take_digests) would give some.
