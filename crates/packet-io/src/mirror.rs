@@ -20,6 +20,8 @@ pub struct PcapMirror<P: Port + ?Sized> {
     /// First error of a file.
     error: Option<WriteError>,
     is_dirty: bool,
+    /// Packets of the last burst that the port has left; they come again.
+    n_left: usize,
     inner: Box<P>,
 }
 
@@ -32,6 +34,7 @@ impl<P: Port + ?Sized> PcapMirror<P> {
             output: Capture::create(&output, name)?,
             error: None,
             is_dirty: false,
+            n_left: 0,
             inner,
         })
     }
@@ -134,13 +137,20 @@ impl<P: Port + ?Sized> Port for PcapMirror<P> {
     }
 
     fn tx_burst(&mut self, pool: &mut BufPool, burst: &mut Vec<PacketBuf>) -> Result<usize, PortError> {
-        if !burst.is_empty() {
-            if let Err(error) = self.output.write(burst, At::Now) {
+        // Packets that the port has left are in the file already.
+        if burst.len() > self.n_left {
+            if let Err(error) = self.output.write(&burst[self.n_left..], At::Now) {
                 self.error.get_or_insert(error);
             }
             self.is_dirty = true;
         }
-        self.inner.tx_burst(pool, burst)
+        let result = self.inner.tx_burst(pool, burst);
+        self.n_left = burst.len();
+        result
+    }
+
+    fn set_back_pressure(&mut self, is_wanted: bool) {
+        self.inner.set_back_pressure(is_wanted);
     }
 
     /// Also flushes the files, so that other programs can follow them while no packet passes.

@@ -42,8 +42,15 @@ pub trait Port: fmt::Debug + Send {
     ) -> Result<usize, PortError>;
 
     /// Sends the packets of `burst`, empties it and returns the buffers to the pool. Returns the number of
-    /// packets sent; each other packet is in one of the counts of [`PortStats::tx_dropped`].
+    /// packets sent; each other packet is in one of the counts of [`PortStats::tx_dropped`]. With [back
+    /// pressure](Self::set_back_pressure) packets that the link does not take yet stay in `burst`.
     fn tx_burst(&mut self, pool: &mut BufPool, burst: &mut Vec<PacketBuf>) -> Result<usize, PortError>;
+
+    /// With back pressure the port keeps little itself, and leaves to its caller what the link does not take yet. Ports that
+    /// cannot tell drop it in either case.
+    fn set_back_pressure(&mut self, is_wanted: bool) {
+        let _ = is_wanted;
+    }
 
     /// Does periodic work, such as flushing files and checking if a lost interface is back. Frequent calls
     /// are cheap.

@@ -36,6 +36,9 @@ impl AfPacketOptions {
         AfPacketOptions { packet_bytes_max: JUMBO_BYTES_MAX, queue_bytes: 8 << 20, is_qdisc_bypassed: false };
 }
 
+/// Bytes of packets in the kernel with back pressure: some tens of long packets, as in the reference switch.
+const BACK_PRESSURE_BYTES: usize = 100 << 10;
+
 /// A port that is an interface of the system, which receives all packets that arrive there.
 ///
 /// When the interface vanishes, the port waits for another of the same name.
@@ -47,6 +50,9 @@ pub struct AfPacketPort {
     /// The socket and the number of the interface that it is bound to.
     socket: Option<(PacketSocket, i32)>,
     state: LinkState,
+    has_back_pressure: bool,
+    /// The last packet found no room.
+    is_congested: bool,
     merging: Merging,
     stats: PortStats,
     /// Segments that did not fit into the burst.
@@ -82,6 +88,8 @@ impl AfPacketPort {
             options,
             socket: None,
             state: LinkState::Gone,
+            has_back_pressure: false,
+            is_congested: false,
             merging: Merging::default(),
             stats: PortStats::default(),
             pending: VecDeque::new(),
@@ -117,6 +125,7 @@ impl AfPacketPort {
                 match PacketSocket::open(index, queue_bytes, is_qdisc_bypassed) {
                     Ok(socket) => {
                         self.merging = self.control.stop_merging();
+                        socket.set_send_bytes(self.send_bytes());
                         self.socket = Some((socket, index));
                         self.state = self.control.link_state();
                     }
@@ -278,6 +287,11 @@ impl AfPacketPort {
         self.merged = merged;
     }
 
+    /// Bytes of packets that the kernel holds for the link.
+    fn send_bytes(&self) -> usize {
+        if self.has_back_pressure { BACK_PRESSURE_BYTES } else { self.options.queue_bytes }
+    }
+
     /// Sends the first packets. Returns the number of finished packets, sent or counted as dropped, and the
     /// number of sent packets. Changes the state from `Up` if the interface was found to be down or gone.
     fn send(&mut self, packets: &[PacketBuf]) -> (usize, usize) {
@@ -293,6 +307,10 @@ impl AfPacketPort {
         };
         let (count, n_done) = match error.raw_os_error() {
             Some(libc::EINTR) => return (0, 0),
+            Some(libc::EAGAIN | libc::ENOBUFS) if self.has_back_pressure => {
+                self.is_congested = true;
+                return (0, 0);
+            }
             Some(libc::EAGAIN) => (&mut self.stats.tx_dropped_full, packets.len()),
             Some(libc::ENOBUFS | libc::ENOMEM) => (&mut self.stats.tx_dropped_full, 1),
             Some(libc::EMSGSIZE) => (&mut self.stats.tx_too_long, 1),
@@ -375,7 +393,8 @@ impl Port for AfPacketPort {
             self.stats.tx_dropped_down += burst.len() as u64;
             n_done = burst.len();
         }
-        while n_done < burst.len() {
+        self.is_congested = false;
+        while n_done < burst.len() && !self.is_congested {
             let (n_more_done, n_more_sent) = self.send(&burst[n_done..]);
             n_done += n_more_done;
             n_sent += n_more_sent;
@@ -383,8 +402,16 @@ impl Port for AfPacketPort {
                 result = self.look().map_err(PortError::from);
             }
         }
-        burst.drain(..).for_each(|buf| pool.give_back(buf));
+        burst.drain(..n_done).for_each(|buf| pool.give_back(buf));
         result.map(|()| n_sent)
+    }
+
+    fn set_back_pressure(&mut self, is_wanted: bool) {
+        if is_wanted != self.has_back_pressure {
+            self.has_back_pressure = is_wanted;
+            let n_bytes = self.send_bytes();
+            self.socket.iter().for_each(|(socket, _)| socket.set_send_bytes(n_bytes));
+        }
     }
 
     fn idle(&mut self) -> Result<(), PortError> {

@@ -74,15 +74,8 @@ impl PacketSocket {
                 .set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32)
                 .map_err(|error| FailedStep { step: "bypass its queue (PACKET_QDISC_BYPASS)", error })?;
         }
-        let n_bytes = i32::try_from(buffer_bytes).unwrap_or(i32::MAX);
-        for (force, limited) in
-            [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
-        {
-            if socket.set(libc::SOL_SOCKET, force, &n_bytes).is_err() {
-                // Without the privilege, the system limit applies: slower, but correct.
-                let _ = socket.set(libc::SOL_SOCKET, limited, &n_bytes);
-            }
-        }
+        socket.set_buffer((libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), buffer_bytes);
+        socket.set_send_bytes(buffer_bytes);
         let promiscuous = libc::packet_mreq {
             mr_ifindex: ifindex,
             mr_type: libc::PACKET_MR_PROMISC as u16,
@@ -188,6 +181,19 @@ impl PacketSocket {
             });
         }
         Ok(())
+    }
+
+    /// Bytes of packets that were sent and that the link has not taken yet.
+    pub(super) fn set_send_bytes(&self, n_bytes: usize) {
+        self.set_buffer((libc::SO_SNDBUFFORCE, libc::SO_SNDBUF), n_bytes);
+    }
+
+    fn set_buffer(&self, (force, limited): (i32, i32), n_bytes: usize) {
+        let n_bytes = i32::try_from(n_bytes).unwrap_or(i32::MAX);
+        if self.set(libc::SOL_SOCKET, force, &n_bytes).is_err() {
+            // Without the privilege, the system limit applies: slower, but correct.
+            let _ = self.set(libc::SOL_SOCKET, limited, &n_bytes);
+        }
     }
 
     /// Sends packets in order, at most [`BURST_MAX`]. Returns the number of packets accepted; an error
