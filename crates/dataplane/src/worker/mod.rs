@@ -61,6 +61,8 @@ struct WorkerPort {
     /// To be sent when the poll is over.
     tx: Vec<PacketBuf>,
     is_enabled: bool,
+    /// The link has not taken all packets at once; those behind them wait in the switch.
+    is_congested: bool,
     error: Option<String>,
     is_broken: bool,
     /// Whether [`Worker::take_capture_errors`] has given the port's error.
@@ -174,6 +176,7 @@ impl Worker {
             self.process(now_ns);
         }
         self.flush();
+        self.pace();
         if self.running.as_ref().is_some_and(|running| running.switch.has_digests()) {
             self.queues.announce_digests();
         }

@@ -2,18 +2,21 @@
 
 use super::report::add_stats;
 use super::{Place, Worker, WorkerPort};
+use crate::report::reason;
 use packet_io::Port;
 use packet_io::limits::BURST_MAX;
 use target::PortState;
 
 impl Worker {
-    pub(crate) fn add_port(&mut self, number: u32, name: String, port: Box<dyn Port>) {
+    pub(crate) fn add_port(&mut self, number: u32, name: String, mut port: Box<dyn Port>) {
+        port.set_back_pressure(self.has_back_pressure());
         self.ports.push(WorkerPort {
             port,
             number,
             name,
             tx: Vec::with_capacity(BURST_MAX),
             is_enabled: true,
+            is_congested: false,
             error: None,
             is_broken: false,
             is_capture_error_taken: false,
@@ -28,6 +31,10 @@ impl Worker {
         self.places.remove(&number);
         for (i, port) in self.ports.iter().enumerate() {
             self.places.insert(port.number, Place::Here(i));
+        }
+        removed.tx.drain(..).for_each(|buf| self.drop_leaving(buf, reason::TX_RING_FULL));
+        if let Some(running) = &mut self.running {
+            running.switch.set_port_credit(number, None);
         }
         add_stats(&mut self.gone, &removed.port.stats());
         Some(removed.port)

@@ -12,6 +12,7 @@ impl Worker {
         let mut before = self.running.take();
         if let Some(Running { switch, .. }) = &mut before {
             self.rates.keys().for_each(|port| switch.set_port_rate(*port, None));
+            self.ports.iter().for_each(|port| switch.set_port_credit(port.number, None));
             // Copies of one packet at most: packets behind it are for the next program.
             switch.allow_passes(u64::MAX);
             let passed_ns = self.clock.now_ns().saturating_sub(switch.now_ns());
@@ -28,6 +29,11 @@ impl Worker {
         if let Some(Running { switch, .. }) = &mut self.running {
             self.rates.iter().for_each(|(port, rate)| switch.set_port_rate(*port, Some(*rate)));
             self.queue_depth.into_iter().for_each(|depth| switch.set_queue_depth(depth));
+        }
+        let has_back_pressure = self.has_back_pressure();
+        for port in &mut self.ports {
+            port.is_congested = false;
+            port.port.set_back_pressure(has_back_pressure);
         }
         self.flush();
         (before, digests)

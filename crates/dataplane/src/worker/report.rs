@@ -46,7 +46,8 @@ impl Worker {
         let n_waiting = self.n_suspended();
         // They have been received, and are counted so when the program has taken them, or when they have ended.
         let n_held = n_waiting + self.burst.len() as u64;
-        let mut n_queued = self.mailbox.ring.len() as u64 + n_held;
+        let n_left: usize = self.ports.iter().map(|port| port.tx.len()).sum();
+        let mut n_queued = (self.mailbox.ring.len() + n_left) as u64 + n_held;
         totals.n_received += n_held;
         if let Some(Running { switch, .. }) = &self.running {
             totals.add(switch.totals());

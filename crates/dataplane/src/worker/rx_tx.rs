@@ -13,6 +13,10 @@ use target::traffic::{Destination, Output};
 
 /// Packets of other workers that are sent in one poll, at most, so that ports are not kept waiting.
 const N_RING_POLL: usize = 8 * BURST_MAX;
+/// Packets that wait for a congested link outside of the switch.
+const N_LEFT_MAX: usize = 4 * BURST_MAX;
+/// Packets that a congested link gets at once: few, so that most wait in the switch, where programs see them.
+const N_CREDIT: u32 = 4;
 /// While packets wait for their time, or a port cannot be waited for.
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
 /// While packets are suspended: ports are polled, and other threads may have the core.
@@ -192,10 +196,14 @@ impl Worker {
         if !port.is_enabled {
             return self.drop_leaving(buf, reason::PORT_DOWN);
         }
-        port.tx.push(buf);
         if port.tx.len() >= BURST_MAX {
             port.flush(&mut self.pool);
         }
+        // A congested link leaves packets; while the switch does not know it yet, more may come.
+        if port.tx.len() >= N_LEFT_MAX {
+            return self.drop_leaving(buf, reason::TX_RING_FULL);
+        }
+        port.tx.push(buf);
     }
 
     pub(super) fn take_from_ring(&mut self) -> usize {
@@ -217,6 +225,26 @@ impl Worker {
         self.ports.iter_mut().for_each(|port| port.flush(&mut self.pool));
     }
 
+    /// Lets packets wait in the switch for links that do not take all of them, and gives these links more when they have taken
+    /// what they had.
+    pub(super) fn pace(&mut self) {
+        let Some(running) = &mut self.running else { return };
+        for port in self.ports.iter_mut().filter(|port| port.is_congested || !port.tx.is_empty()) {
+            let credit = match (port.tx.is_empty(), running.switch.n_waiting_for(port.number)) {
+                (false, _) => Some(0),
+                (true, 0) => None,
+                (true, _) => Some(N_CREDIT),
+            };
+            port.is_congested = credit.is_some();
+            running.switch.set_port_credit(port.number, credit);
+        }
+    }
+
+    /// Packets wait for congested links if the program reads how many wait, or how long; otherwise they are lost there.
+    pub(super) fn has_back_pressure(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.switch.reads_queues())
+    }
+
     pub(crate) fn idle(&mut self) {
         for port in &mut self.ports {
             if let Err(failed) = port.port.idle() {
@@ -231,8 +259,9 @@ impl Worker {
         fds.clear();
         fds.push(self.mailbox.fd());
         let usable = self.ports.iter().filter(|port| !port.is_broken && !self.is_paused);
+        let is_congested = self.ports.iter().any(|port| port.is_congested);
         let mut timeout = match (self.n_suspended(), self.n_queued()) {
-            (0, 0) => LONG_SLEEP,
+            (0, 0) if !is_congested => LONG_SLEEP,
             (0, _) => SHORT_SLEEP,
             _ => NO_SLEEP,
         };

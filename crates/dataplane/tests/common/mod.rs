@@ -61,6 +61,8 @@ pub struct Wire {
     to_switch: Arc<Mutex<VecDeque<Vec<u8>>>>,
     from_switch: Arc<Mutex<Vec<Vec<u8>>>>,
     is_stuck: Arc<AtomicBool>,
+    /// Packets that the link takes, if it is not as many as there are.
+    room: Arc<Mutex<Option<usize>>>,
 }
 
 impl Wire {
@@ -87,8 +89,30 @@ impl Wire {
         self.is_stuck.store(true, Ordering::SeqCst);
     }
 
+    /// The link takes so many packets from now on.
+    pub fn set_room(&self, n_packets: usize) {
+        *self.room.lock().unwrap() = Some(n_packets);
+    }
+
+    /// Whether the link takes another packet.
+    fn takes_packet(&self) -> bool {
+        match &mut *self.room.lock().unwrap() {
+            None => true,
+            Some(0) => false,
+            Some(room) => {
+                *room -= 1;
+                true
+            }
+        }
+    }
+
     pub fn port(&self, number: u32) -> Box<dyn Port> {
-        Box::new(WirePort { id: PortId(number), wire: self.clone(), stats: PortStats::default() })
+        Box::new(WirePort {
+            id: PortId(number),
+            wire: self.clone(),
+            has_back_pressure: false,
+            stats: PortStats::default(),
+        })
     }
 }
 
@@ -97,6 +121,7 @@ impl Wire {
 pub struct WirePort {
     id: PortId,
     wire: Wire,
+    has_back_pressure: bool,
     stats: PortStats,
 }
 
@@ -128,8 +153,13 @@ impl Port for WirePort {
 
     fn tx_burst(&mut self, pool: &mut BufPool, burst: &mut Vec<PacketBuf>) -> Result<usize, PortError> {
         let mut n = 0;
-        for buf in burst.drain(..) {
-            if self.wire.is_stuck.load(Ordering::SeqCst) {
+        while !burst.is_empty() {
+            let has_room = self.wire.takes_packet();
+            if !has_room && self.has_back_pressure {
+                break;
+            }
+            let buf = burst.remove(0);
+            if !has_room || self.wire.is_stuck.load(Ordering::SeqCst) {
                 self.stats.tx_dropped_full += 1;
             } else {
                 self.wire.from_switch.lock().unwrap().push(Packet::new(buf.data()).data);
@@ -140,6 +170,10 @@ impl Port for WirePort {
             pool.give_back(buf);
         }
         Ok(n)
+    }
+
+    fn set_back_pressure(&mut self, is_wanted: bool) {
+        self.has_back_pressure = is_wanted;
     }
 
     fn stats(&mut self) -> PortStats {
