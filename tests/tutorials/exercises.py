@@ -26,8 +26,6 @@ class Exercise:
     # Lines for mininet's prompt.
     lines: tuple[str, ...] = ()
     wanted: tuple[Seen, ...] = ()
-    # Packets have to wait in queues, which they do at links of little bandwidth.
-    fills_queues: bool = False
     # A script that does it all.
     script: str = ""
     name: str = ""
@@ -85,7 +83,6 @@ EXERCISES = (
     ),
     Exercise(
         "ecn",
-        fills_queues=True,
         lines=(
             "h2 ./receive.py > h2.log &",
             "h22 iperf -s -u > h22.log &",
@@ -158,7 +155,6 @@ EXERCISES = (
     ),
     Exercise(
         "mri",
-        fills_queues=True,
         lines=(
             "h2 ./receive.py > h2.log &",
             "h22 iperf -s -u > h22.log &",

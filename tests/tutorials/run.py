@@ -20,10 +20,6 @@ SUDO = '#!/bin/sh\nexec env "$@"\n'
 # Namespaces of its own: names of interfaces and processes meet nobody else's, and all ends with the first process.
 NAMESPACES = ["unshare", "--mount", "--pid", "--net", "--fork", "--mount-proc", "--kill-child"]
 SET_UP = 'ip link set lo up; mount -t sysfs sysfs /sys 2>/dev/null; exec "$@"'
-# Queues of switches that are slowed, with the commands of the page of `mri`: packets do not wait in our queues because a link
-# is slow (LIMITATIONS.md).
-QUEUES = "set_queue_rate 50\nset_queue_depth 100\n"
-SLOW_QUEUES = "sh simple_switch_CLI --thrift-port 9090 < queues.in"
 
 
 def arguments() -> argparse.Namespace:
@@ -52,9 +48,7 @@ def run(exercise: Exercise, folder: Path, path: str) -> str | None:
     """Runs an exercise. Returns what is wrong."""
     make = ["make", "run", *exercise.make]
     command = [exercise.script] if exercise.script else make
-    before = [SLOW_QUEUES] if exercise.fills_queues else []
-    lines = "".join(f"{line}\n" for line in (*before, *exercise.lines, "exit"))
-    (folder / "queues.in").write_text(QUEUES)
+    lines = "".join(f"{line}\n" for line in (*exercise.lines, "exit"))
     output = folder / "output.txt"
     environment = {
         **os.environ,
