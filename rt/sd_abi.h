@@ -575,6 +575,10 @@ struct sd_entry_view {
     /* In tables with idle timeouts only. */
     uint64_t idle_timeout_ns;
     uint64_t last_hit_ns;
+    /* What is written to the cells of the direct counter and the direct meter, whose buckets begin full. NULL: zeros in a
+       new entry, and no change of an old one. NULL in results. */
+    const struct sd_count *count;
+    const struct sd_meter_rates *rates;
 };
 
 struct sd_count {
@@ -596,7 +600,7 @@ struct sd_meter_rates {
 
 /* Operations on a table that may run while workers run packets. */
 enum sd_concurrent_op {
-    /* find, get, next */
+    /* direct_count, direct_rates; find, get and next read no cells, and run beside workers in every table */
     SD_CONCURRENT_READ = 1,
     /* insert, insert_batch, reserve */
     SD_CONCURRENT_INSERT = 2,

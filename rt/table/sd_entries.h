@@ -302,4 +302,21 @@ SD_INLINE void sd_entry_set_times(const struct sd_table *t, const struct sd_entr
         *sd_entry_times(t, e) = (struct sd_entry_times){now_ns, SD_NEVER, view->idle_timeout_ns};
 }
 
+/* The control plane sets a count; no worker updates the entry. */
+SD_INLINE void sd_entry_set_count(const struct sd_table *t, const struct sd_entry *e, struct sd_count count)
+{
+    for (uint32_t i = 0; i < t->n_workers; i++)
+        *sd_entry_count(t, e, i) = i == 0 ? count : (struct sd_count){0, 0};
+}
+
+/* Sets the cells that a view gives; no worker updates the entry. */
+SD_INLINE void sd_entry_set_cells(const struct sd_table *t, const struct sd_entry *e, const struct sd_entry_view *view,
+                                  uint64_t now_ns)
+{
+    if (t->type->has_direct_counter && view->count)
+        sd_entry_set_count(t, e, *view->count);
+    if (t->type->has_direct_meter && view->rates)
+        sd_meter_set(sd_entry_meter(t, e), view->rates, now_ns);
+}
+
 #endif

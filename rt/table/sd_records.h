@@ -32,8 +32,9 @@ SD_LOCAL uint32_t sd_record_add(struct sd_instance *instance, struct sd_table *t
     memcpy(sd_entry_value(t, e), view->value, t->type->key_bytes);
     if (t->mask_at)
         memcpy((uint8_t *)e + t->mask_at, view->mask, t->type->key_bytes);
-    for (uint32_t i = 0; t->type->has_direct_counter && i < t->n_workers; i++)
-        *sd_entry_count(t, e, i) = (struct sd_count){0, 0};
+    if (t->type->has_direct_counter)
+        sd_entry_set_count(t, e, (struct sd_count){0, 0});
+    sd_entry_set_cells(t, e, view, now_ns);
     sd_target_set(t, e, view, target);
     status = t->structure->insert(t, e);
     if (status != SD_OK) {
@@ -129,6 +130,7 @@ SD_LOCAL uint32_t sd_record_modify(struct sd_instance *instance, struct sd_table
     sd_target_set(t, e, view, target);
     t->n_timed -= sd_entry_is_timed(t, e);
     sd_entry_set_times(t, e, view, now_ns);
+    sd_entry_set_cells(t, e, view, now_ns);
     t->n_timed += sd_entry_is_timed(t, e);
     return t->structure->modify ? t->structure->modify(t, e) : SD_OK;
 }

@@ -189,8 +189,8 @@ SD_LOCAL uint32_t sd_set_direct_count(struct sd_instance *instance, uint32_t tab
         return SD_NOT_FOUND;
     if (!e)
         t->default_count = count;
-    for (uint32_t i = 0; e && i < t->n_workers; i++)
-        *sd_entry_count(t, e, i) = i == 0 ? count : (struct sd_count){0, 0};
+    else
+        sd_entry_set_count(t, e, count);
     return SD_OK;
 }
 

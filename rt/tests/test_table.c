@@ -595,6 +595,53 @@ static void test_prefixes(void)
     fixture_end(&f);
 }
 
+/* Cells that are written with their entry. */
+static void test_cells(void)
+{
+    struct fixture f;
+    fixture_begin(&f);
+    struct sd_table_type *type = fixture_table(&f, 2);
+    fixture_key(type, f.keys[0], SD_MATCH_EXACT, 32, 4, 0);
+    type->has_direct_counter = type->has_direct_meter = 1;
+    type->direct_counter_unit = type->direct_meter_unit = SD_UNIT_BOTH;
+    fixture_create(&f, 2);
+    struct sd_worker *w = sd_instance_worker(f.instance, 1);
+    uint32_t key = 1, ones = UINT32_MAX;
+    uint64_t handle;
+    struct sd_count count = {7, 70}, counted;
+    struct sd_meter_rates rates = {.is_set = 1}, read;
+    struct sd_entry_view found, view = {.value = (const uint8_t *)&key, .mask = (const uint8_t *)&ones};
+    view.count = &count;
+    view.rates = &rates;
+    CHECK(ops->table_insert(f.instance, 0, &view, 0, &handle) == SD_OK);
+    /* The first packet is red, and counted after those that were written. */
+    CHECK(sd_table_lookup(w, &f.packet, 0, f.instance->tables[0].type, &key, 4, 0).hit);
+    CHECK(sd_direct_meter_colour(w, 0) == SD_RED);
+    CHECK(ops->direct_count(f.instance, 0, handle, &counted) == SD_OK && counted.n_packets == 8 && counted.n_bytes == 170);
+    /* What a result gives changes no cell when it is written back. */
+    CHECK(ops->table_get(f.instance, 0, handle, &found) == SD_OK && !found.count && !found.rates);
+    CHECK(ops->table_modify(f.instance, 0, &found, 0, &handle) == SD_OK);
+    CHECK(ops->direct_count(f.instance, 0, handle, &counted) == SD_OK && counted.n_packets == 8);
+    CHECK(ops->direct_rates(f.instance, 0, handle, &read) == SD_OK && read.is_set);
+    rates.is_set = 0;
+    CHECK(ops->table_modify(f.instance, 0, &view, 0, &handle) == SD_OK);
+    CHECK(ops->direct_count(f.instance, 0, handle, &counted) == SD_OK && counted.n_packets == 7 && counted.n_bytes == 70);
+    CHECK(ops->direct_rates(f.instance, 0, handle, &read) == SD_OK && !read.is_set);
+    /* One that is refused changes nothing; a new one begins with zeros, where an old one was, too. */
+    count.n_packets = 99;
+    CHECK(ops->table_insert(f.instance, 0, &view, 0, &handle) == SD_EXISTS);
+    CHECK(ops->direct_count(f.instance, 0, handle, &counted) == SD_OK && counted.n_packets == 7);
+    CHECK(ops->table_remove(f.instance, 0, &view) == SD_OK);
+    sd_slots_collect(&f.instance->tables[0]);
+    sd_slots_collect(&f.instance->tables[0]);
+    view.count = NULL;
+    view.rates = NULL;
+    CHECK(ops->table_insert(f.instance, 0, &view, 0, &handle) == SD_OK);
+    CHECK(ops->direct_count(f.instance, 0, handle, &counted) == SD_OK && counted.n_packets == 0 && counted.n_bytes == 0);
+    CHECK(ops->direct_rates(f.instance, 0, handle, &read) == SD_OK && !read.is_set);
+    fixture_end(&f);
+}
+
 static void test_limits(void)
 {
     struct fixture f;
@@ -692,6 +739,7 @@ int main(void)
     for (unsigned shift = 16; shift <= 46; shift += 15)
         test_growth(100000, shift, shift != 31, shift % 2 ? 100000 : 0);
     test_prefixes();
+    test_cells();
     test_limits();
     return 0;
 }

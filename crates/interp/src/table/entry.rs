@@ -2,7 +2,7 @@
 
 use crate::meter::Meter;
 use arch::Unit;
-use target::store::{Count, DirectCells, EntryAction, EntryHandle, Matches, StoredAction};
+use target::store::{Count, DirectCells, EntryAction, EntryHandle, Matches, MeterRates, StoredAction};
 use trace::HitEntry;
 
 /// An entry in a table.
@@ -62,6 +62,14 @@ impl Direct {
         if unit != Unit::Packets {
             self.n_bytes = self.n_bytes.wrapping_add(n_bytes);
         }
+    }
+
+    /// What the control plane writes with an entry; without a count the counter goes on.
+    pub(super) fn write(&mut self, count: Option<Count>, rates: Option<MeterRates>, now_ns: u64) {
+        if let Some(count) = count {
+            (self.n_packets, self.n_bytes) = (count.n_packets, count.n_bytes);
+        }
+        self.meter.set_rates(rates, now_ns);
     }
 
     /// The cells as the control plane reads them.

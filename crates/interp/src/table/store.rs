@@ -133,6 +133,8 @@ impl Table {
         });
         let handle = EntryHandle { serial: self.next_serial, slot };
         self.next_serial += 1;
+        let mut direct = Direct::default();
+        direct.write(entry.count, entry.rates, now_ns);
         let stored = StoredEntry {
             handle,
             matches: entry.matches,
@@ -142,7 +144,7 @@ impl Table {
             is_const,
             n_hits: 0,
             last_hit_ns: now_ns,
-            direct: Direct::default(),
+            direct,
             reported_ns: None,
         };
         self.by_key.insert((stored.matches.clone(), stored.priority), slot);
@@ -169,6 +171,7 @@ impl Table {
         entry.idle_timeout_ns = new.idle_timeout_ns;
         entry.last_hit_ns = now_ns;
         entry.reported_ns = None;
+        entry.direct.write(new.count, new.rates, now_ns);
         Ok((entry.handle, std::mem::replace(&mut entry.action, new.action)))
     }
 

@@ -43,8 +43,17 @@ pub(crate) struct RawEntry {
     pub(crate) data: Vec<u8>,
     /// The one-shot to write; `None` in entries that were read.
     pub(crate) one_shot: Option<Box<RawOneShot>>,
+    /// What is written to the direct cells; `None` in tables without any, and in entries that were read.
+    pub(crate) cells: Option<Box<RawCells>>,
     pub(crate) idle_timeout_ns: u64,
     pub(crate) last_hit_ns: u64,
+}
+
+/// Values of the direct counter and the direct meter of an entry, see `sd_entry_view`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RawCells {
+    pub(crate) count: Option<abi::Count>,
+    pub(crate) rates: Option<abi::MeterRates>,
 }
 
 /// A one-shot as it is written.
@@ -127,6 +136,9 @@ impl Ops<'_> {
             return Err(NOT_FOUND);
         }
         let one_shot = entry.one_shot.as_deref();
+        let cells = entry.cells.as_deref();
+        let (count, rates) =
+            cells.map_or((None, None), |cells| (cells.count.as_ref(), cells.rates.as_ref()));
         let n_group = usize::from(one_shot.is_some_and(|one_shot| one_shot.has_group_action));
         let (choices, group_action) = weighted.split_at(weighted.len().saturating_sub(n_group));
         Ok(abi::EntryView {
@@ -144,6 +156,8 @@ impl Ops<'_> {
             group_action: group_action.first().map_or(ptr::null(), ptr::from_ref),
             idle_timeout_ns: entry.idle_timeout_ns,
             last_hit_ns: entry.last_hit_ns,
+            count: count.map_or(ptr::null(), ptr::from_ref),
+            rates: rates.map_or(ptr::null(), ptr::from_ref),
         })
     }
 
@@ -169,6 +183,7 @@ impl Ops<'_> {
             is_const: view.is_const != 0,
             data,
             one_shot: None,
+            cells: None,
             idle_timeout_ns: view.idle_timeout_ns,
             last_hit_ns: view.last_hit_ns,
         }

@@ -475,7 +475,7 @@ mirrors! {
         data: *const u8,
     }
 
-    struct EntryView = "sd_entry_view", 88 bytes {
+    struct EntryView = "sd_entry_view", 104 bytes {
         handle: u64,
         value: *const u8,
         mask: *const u8,
@@ -490,6 +490,8 @@ mirrors! {
         group_action: *const Weighted,
         idle_timeout_ns: u64,
         last_hit_ns: u64,
+        count: *const Count,
+        rates: *const MeterRates,
     }
 
     #[derive(PartialEq, Eq, Default)]
@@ -642,5 +644,7 @@ impl EntryView {
         group_action: ptr::null(),
         idle_timeout_ns: 0,
         last_hit_ns: 0,
+        count: ptr::null(),
+        rates: ptr::null(),
     };
 }

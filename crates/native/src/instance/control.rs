@@ -4,8 +4,8 @@ use crate::abi::layout::{Layout, ObjectKind, ObjectLayout, TableLayout};
 use crate::abi::ops::{Ops, RawEntry, Status};
 use crate::abi::{self, status};
 use crate::instance::entries::{
-    decode_action, decode_leaves, decode_matches, decode_stored_action, encode_action, encode_entry,
-    encode_group, encode_key, encode_leaves, encode_matches,
+    count_to, decode_action, decode_leaves, decode_matches, decode_stored_action, encode_action,
+    encode_entry, encode_group, encode_key, encode_leaves, encode_matches, rates_to,
 };
 use crate::instance::{ConcurrentOp, ControlGuard, ControlState, Instance, number};
 use ir::lookup::{id_at, index};
@@ -336,12 +336,6 @@ fn rates_from(raw: &abi::MeterRates) -> Option<MeterRates> {
     })
 }
 
-fn rates_to(rates: Option<MeterRates>) -> abi::MeterRates {
-    let MeterRates { committed_rate, committed_burst, peak_rate, peak_burst } = rates.unwrap_or_default();
-    let is_set = u32::from(rates.is_some());
-    abi::MeterRates { committed_rate, committed_burst, peak_rate, peak_burst, is_set, reserved: 0 }
-}
-
 /// For an object that has no cells of the kind.
 const fn no_cells(index: u64) -> OutOfRange {
     OutOfRange { index, size: 0 }
@@ -383,7 +377,8 @@ impl Store for Control {
     }
 
     fn find(&self, table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle> {
-        let found = self.with_table(table, ConcurrentOp::Read, |table| table.find(matches, priority))?;
+        // Workers do not change what this reads: keys and handles.
+        let found = self.access(table, self.instance.write(), |table| table.find(matches, priority))?;
         found.map(|raw| handle_of(raw.handle))
     }
 
@@ -464,7 +459,7 @@ impl Store for Control {
     }
 
     fn set_direct_count(&mut self, table: TableId, entry: EntryRef, count: Count) -> Result<(), TableError> {
-        let count = abi::Count { n_packets: count.n_packets, n_bytes: count.n_bytes };
+        let count = count_to(count);
         let set = self.with_table_alone(table, |mut table| {
             let (id, serial) = (table.id, serial_of(entry));
             table.ops.set_direct_count(id, serial, count).map_err(|_| TableError::NotFound)
@@ -626,10 +621,9 @@ impl Store for Control {
         let at = index.unwrap_or(0);
         let (id, layout) = self.object(counter, ObjectKind::Counter).ok_or(no_cells(at))?;
         let cell = cell(index, layout)?;
-        let count = abi::Count { n_packets: count.n_packets, n_bytes: count.n_bytes };
         let mut closed = self.instance.close();
         let (_, mut ops) = closed.parts();
-        ops.counter_write(id, cell, count).map_err(|_| OutOfRange { index: at, size: layout.size })
+        ops.counter_write(id, cell, count_to(count)).map_err(|_| OutOfRange { index: at, size: layout.size })
     }
 
     fn rates(&self, meter: ObjectId, index: u64) -> Result<Option<MeterRates>, OutOfRange> {

@@ -1,11 +1,13 @@
 //! Entries as the control plane writes them, and as C has them.
 
 use crate::abi::layout::{KeyLayout, TableLayout, ValueLayout};
-use crate::abi::ops::{RawChoice, RawEntry, RawOneShot};
+use crate::abi::ops::{RawCells, RawChoice, RawEntry, RawOneShot};
 use crate::abi::{self, entry};
 use crate::values::{decode, encode};
 use ir::{Action, Bits, Match, MatchKind};
-use target::store::{EntryAction, Group, Matches, NewEntry, OneShot, Selection, StoredAction, Weighted};
+use target::store::{
+    Count, EntryAction, Group, Matches, MeterRates, NewEntry, OneShot, Selection, StoredAction, Weighted,
+};
 
 /// Key and priority; nothing else.
 pub(crate) fn encode_key(table: &TableLayout, matches: &Matches, priority: i32) -> RawEntry {
@@ -17,6 +19,11 @@ pub(crate) fn encode_key(table: &TableLayout, matches: &Matches, priority: i32) 
 pub(crate) fn encode_entry(table: &TableLayout, new: &NewEntry) -> RawEntry {
     let mut raw = encode_key(table, &new.matches, new.priority);
     raw.idle_timeout_ns = new.idle_timeout_ns;
+    if table.has_direct_counter || table.has_direct_meter {
+        let count = new.count.filter(|_| table.has_direct_counter).map(count_to);
+        let rates = table.has_direct_meter.then(|| rates_to(new.rates));
+        raw.cells = Some(Box::new(RawCells { count, rates }));
+    }
     match &new.action {
         EntryAction::Action(action) => {
             raw.what = action.index;
@@ -56,6 +63,16 @@ pub(crate) fn encode_group(group: &Group) -> Vec<RawChoice> {
         data: Vec::new(),
     };
     group.members.iter().map(choice).collect()
+}
+
+pub(crate) fn count_to(count: Count) -> abi::Count {
+    abi::Count { n_packets: count.n_packets, n_bytes: count.n_bytes }
+}
+
+pub(crate) fn rates_to(rates: Option<MeterRates>) -> abi::MeterRates {
+    let MeterRates { committed_rate, committed_burst, peak_rate, peak_burst } = rates.unwrap_or_default();
+    let is_set = u32::from(rates.is_some());
+    abi::MeterRates { committed_rate, committed_burst, peak_rate, peak_burst, is_set, reserved: 0 }
 }
 
 /// The data of an action, in as many bytes as there is room for.

@@ -33,7 +33,7 @@ impl Entities {
 
     /// Inserts entries of one table.
     fn insert_many(&mut self, state: State<'_>, updates: &[&Update], results: &mut Vec<Result<(), Fault>>) {
-        let State { store, pre, now_ns } = state;
+        let State { store, pre: _, now_ns } = state;
         let (mut table, mut new) = (None, Vec::with_capacity(updates.len()));
         let prepared = updates.iter().map(|update| {
             self.programming.check(&self.schema, update)?;
@@ -51,7 +51,7 @@ impl Entities {
         for (update, prepared) in updates.iter().zip(prepared) {
             let result = prepared.and_then(|entry| {
                 let answer = handles.next().ok_or_else(|| self.not_in_program(&update.entity))?;
-                self.written(State { store, pre, now_ns }, update, entry, answer)
+                self.written(update, entry, answer)
             });
             results.push(result);
         }

@@ -182,7 +182,7 @@ impl Entities {
             UpdateKind::Insert => state.store.insert(id, new, state.now_ns),
             UpdateKind::Modify | UpdateKind::Delete => state.store.modify(id, new, state.now_ns),
         };
-        self.written(state, update, entry, (id, handle))
+        self.written(update, entry, (id, handle))
     }
 
     /// An entry that says what it does, and its table in the program; `None`: the program lacks it.
@@ -195,10 +195,9 @@ impl Entities {
         Ok(Some((id, new_entry(entry, matches, action))))
     }
 
-    /// Completes a write after the store's result: saves the controller data and sets the direct cells.
+    /// Completes a write after the store's result: saves the controller data.
     pub(super) fn written(
         &mut self,
-        state: State<'_>,
         update: &Update,
         entry: &TableEntry,
         (id, handle): (ir::TableId, Result<EntryHandle, TableError>),
@@ -208,7 +207,7 @@ impl Entities {
             self.snapshots.leave_out(id, handle);
         }
         self.keep(id, handle, entry);
-        self.set_direct(state, id, Target::Entry(handle), entry).map_err(|e| self.fault(&e, &update.entity))
+        Ok(())
     }
 
     /// Returns the entry that an update without an action changes.
@@ -360,7 +359,7 @@ impl Entities {
         with_direct(entry, known, &direct, extras)
     }
 
-    /// Writes the direct counter and the direct meter of an entry.
+    /// Writes the direct counter and the direct meter of an entry whose action stays, or of a default entry.
     fn set_direct(
         &self,
         state: State<'_>,
@@ -417,7 +416,14 @@ fn programs(table: TableId, one_shot: Option<control::OneShot>) -> Entity {
 
 fn new_entry(entry: &TableEntry, matches: Matches, action: EntryAction) -> NewEntry {
     let idle_timeout_ns = u64::try_from(entry.idle_timeout_ns).unwrap_or(0);
-    NewEntry { matches, priority: entry.priority, action, idle_timeout_ns }
+    NewEntry {
+        matches,
+        priority: entry.priority,
+        action,
+        idle_timeout_ns,
+        count: entry.counter_data.as_ref().map(count),
+        rates: rates(entry.meter_config.as_ref()),
+    }
 }
 
 /// The number of the port that decides whether a member is used.

@@ -1,6 +1,6 @@
 //! Entries of tables and action profiles.
 
-use super::DirectCells;
+use super::{Count, DirectCells, MeterRates};
 use ir::{Action, Match};
 
 /// Names one entry as long as it lives; never used again.
@@ -32,11 +32,16 @@ pub struct NewEntry {
     pub action: EntryAction,
     /// 0: never.
     pub idle_timeout_ns: u64,
+    /// In tables with a direct counter; `None`: 0 in a new entry, and unchanged in one that is modified.
+    pub count: Option<Count>,
+    /// In tables with a direct meter, whose buckets begin full; `None`: all packets are green.
+    pub rates: Option<MeterRates>,
 }
 
 impl NewEntry {
     pub fn new(matches: Matches, priority: i32, action: Action) -> NewEntry {
-        NewEntry { matches, priority, action: EntryAction::Action(action), idle_timeout_ns: 0 }
+        let action = EntryAction::Action(action);
+        NewEntry { matches, priority, action, idle_timeout_ns: 0, count: None, rates: None }
     }
 }
 

@@ -64,7 +64,7 @@ pub trait Store {
     /// Changes nothing else.
     fn reserve(&mut self, _table: TableId, _n_more: u64) {}
 
-    /// Adds an entry, whose idle time begins at `now_ns`.
+    /// Adds an entry, whose idle time begins at `now_ns`. The first packet that finds it finds its direct cells as given.
     fn insert(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError>;
 
     /// Adds entries of one table, one after the other: what becomes of each.
@@ -77,7 +77,7 @@ pub trait Store {
         entries.into_iter().map(|entry| self.insert(table, entry, now_ns)).collect()
     }
 
-    /// Replaces action and idle timeout. Its direct counter goes on.
+    /// Replaces action, idle timeout and direct cells in one step for packets.
     fn modify(&mut self, table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError>;
 
     fn delete(&mut self, table: TableId, matches: &Matches, priority: i32)
