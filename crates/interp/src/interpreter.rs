@@ -207,6 +207,14 @@ impl Store for Interpreter {
         self.tables.shapes()
     }
 
+    fn at_once(&self, work: &mut dyn FnMut()) {
+        work();
+    }
+
+    fn change_at_once(&mut self, work: &mut dyn FnMut(&mut dyn Store)) {
+        work(self);
+    }
+
     fn find(&self, table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle> {
         Some(self.tables.table(table)?.find(matches, priority)?.handle)
     }

@@ -137,8 +137,7 @@ impl Ops<'_> {
         }
         let one_shot = entry.one_shot.as_deref();
         let cells = entry.cells.as_deref();
-        let (count, rates) =
-            cells.map_or((None, None), |cells| (cells.count.as_ref(), cells.rates.as_ref()));
+        let (count, rates) = cells.map_or((None, None), |cells| (cells.count.as_ref(), cells.rates.as_ref()));
         let n_group = usize::from(one_shot.is_some_and(|one_shot| one_shot.has_group_action));
         let (choices, group_action) = weighted.split_at(weighted.len().saturating_sub(n_group));
         Ok(abi::EntryView {

@@ -29,6 +29,7 @@ pass_on! {
     read {
         fn table_uses() -> Vec<TableUse>;
         fn table_shapes() -> &TableShapes;
+        fn at_once(work: &mut dyn FnMut());
         fn find(table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle>;
         fn entry(table: TableId, handle: EntryHandle) -> Option<StoredEntry>;
         fn visit_entries_after(
@@ -48,6 +49,7 @@ pass_on! {
         fn register(register: ObjectId, index: u64) -> Result<Vec<Bits>, OutOfRange>;
     }
     write {
+        fn change_at_once(work: &mut dyn FnMut(&mut dyn Store));
         fn reserve(table: TableId, n_more: u64);
         fn insert(table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError>;
         fn insert_many(

@@ -376,6 +376,17 @@ impl Store for Control {
         self.instance.table_shapes()
     }
 
+    fn at_once(&self, work: &mut dyn FnMut()) {
+        let _hold = self.instance.hold();
+        work();
+    }
+
+    fn change_at_once(&mut self, work: &mut dyn FnMut(&mut dyn Store)) {
+        let instance = Arc::clone(&self.instance);
+        let _hold = instance.hold();
+        work(self);
+    }
+
     fn find(&self, table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle> {
         // Workers do not change what this reads: keys and handles.
         let found = self.access(table, self.instance.write(), |table| table.find(matches, priority))?;

@@ -72,6 +72,8 @@ pub(crate) struct ControlState {
     pub(crate) profiles: BTreeMap<u32, Profile>,
     pub(crate) value_sets: Vec<ValueSetShape>,
     pub(crate) ports_down: BTreeSet<u32>,
+    /// The gate stays closed from operation to operation while this is above 0, see [`Instance::hold`].
+    n_holds: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -245,6 +247,10 @@ impl Instance {
     /// Takes the exclusive control guard and closes the gate; no worker is within a burst while the guard lives.
     pub(crate) fn close(&self) -> ControlGuard<'_> {
         let mut turn = self.write();
+        if turn.state.n_holds > 0 {
+            // The hold ends only between two operations.
+            return turn;
+        }
         let closed = AllClosed { _workers: self.gate.close(), instance: self };
         self.is_offload_closed.store(true, Ordering::SeqCst);
         turn.closed = Some(closed);
@@ -252,6 +258,14 @@ impl Instance {
             self.offload_workers().iter().map(|(_, watchdog)| Arc::clone(watchdog)).collect();
         offload_workers.iter().for_each(|watchdog| watchdog.wait_outside());
         turn
+    }
+
+    /// Keeps the gate closed until the result is dropped, so that the operations of a step stop workers once. Operations of
+    /// other threads may come in between. No worker goes on meanwhile: a step is short.
+    pub(crate) fn hold(&self) -> Hold<'_> {
+        let mut turn = self.close();
+        turn.state.n_holds += 1;
+        Hold { closed: turn.closed.take(), instance: self }
     }
 
     /// Takes the exclusive control guard for a table operation; closes the gate unless the operation is concurrent.
@@ -328,6 +342,22 @@ impl Drop for AllClosed<'_> {
     }
 }
 
+/// The gate is closed for a step of several operations.
+pub(crate) struct Hold<'a> {
+    /// `None` within another hold.
+    closed: Option<AllClosed<'a>>,
+    instance: &'a Instance,
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        // An operation that found the gate closed has ended when the lock is free.
+        let mut turn = self.instance.write();
+        turn.state.n_holds -= 1;
+        drop(self.closed.take());
+    }
+}
+
 /// The instance for one operation of the control plane.
 pub(crate) struct ControlGuard<'a> {
     // Dropped first: workers continue before the next control operation begins.
@@ -360,6 +390,7 @@ impl ControlState {
             profiles,
             value_sets: program.value_sets.iter().map(|(_, decl)| ValueSetShape::new(decl)).collect(),
             ports_down: BTreeSet::new(),
+            n_holds: 0,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Tables that are written while workers run packets: what is not touched is always found, and nobody waits for anybody.
 
+mod cells;
 #[path = "../common/mod.rs"]
 mod common;
 
@@ -22,7 +23,11 @@ const N_STAY: u32 = 500;
 const N_BURST: u32 = 32;
 
 fn instance(n_workers: u32, path: BurstPath) -> Arc<Instance> {
-    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/beside/tables.p4");
+    instance_of("tables.p4", n_workers, path)
+}
+
+fn instance_of(program: &str, n_workers: u32, path: BurstPath) -> Arc<Instance> {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/beside").join(program);
     let source = driver::read_source(&source).unwrap();
     let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
     let runnable =
@@ -60,6 +65,8 @@ fn entry(program: &Program, table: TableId, key: u32, value: u8) -> NewEntry {
         priority: i32::from(declared.match_kind == MatchKind::Ternary),
         action: EntryAction::Action(Action { index: 0, data: vec![Bits::new(8, value.into())] }),
         idle_timeout_ns: 0,
+        count: None,
+        rates: None,
     }
 }
 

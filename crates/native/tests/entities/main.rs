@@ -168,6 +168,57 @@ fn g7_counters_of_const_entries_are_written_without_an_action() {
 }
 
 #[test]
+fn i1_cells_of_one_request_are_written_in_their_order() {
+    both(|desk, switch| {
+        let counter = desk.schema.counters.find("cells").unwrap().id;
+        let cell = |index: i64, n_packets: i64| {
+            let data = Some(CounterData { n_packets, n_bytes: 0 });
+            Entity::Counter(CounterEntry { counter, index: Some(index), data })
+        };
+        let update = |entity| Update { kind: UpdateKind::Modify, entity };
+        // Each cell is written twice, and some are missing.
+        let index = |i: i64| i * 97 % 700;
+        let updates = (0..1400).map(|i| update(cell(index(i), i))).collect();
+        let results = desk.write_all(switch, Atomicity::ContinueOnError, updates);
+        for (i, result) in (0..).zip(results) {
+            match result {
+                Ok(()) => assert!(index(i) < 600),
+                Err(fault) => assert!(index(i) >= 600 && fault.starts_with("OUT_OF_RANGE"), "{fault}"),
+            }
+        }
+        let all = switch.read(&Query::Counters { counter: Some(counter), index: None }).unwrap();
+        let mut expected: Vec<_> =
+            (700..1400).map(|i| (index(i), cell(index(i), i))).filter(|(index, _)| *index < 600).collect();
+        expected.sort_by_key(|(index, _)| *index);
+        assert_eq!(all, expected.into_iter().map(|(_, cell)| cell).collect::<Vec<_>>());
+        // Direct cells of as many entries as a step has.
+        for n in [0, 255, 256] {
+            for value in n_values(desk, switch)..n {
+                let entry = desk.entry("values", value, desk.action("values", "mark", 1));
+                let counter_data = Some(CounterData { n_packets: value as i64, n_bytes: 1 });
+                let entry = Entity::TableEntry(TableEntry { counter_data, ..entry });
+                desk.write(switch, UpdateKind::Insert, entry).unwrap();
+            }
+            let query = Query::DirectCounters { entry: Some(entry_ref(desk)) };
+            let read = switch.read(&query).unwrap().into_iter().map(|entity| match entity {
+                Entity::DirectCounter(counter) => counter.data.unwrap().n_packets,
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(read.collect::<Vec<_>>(), (0..n as i64).collect::<Vec<_>>());
+        }
+    });
+}
+
+/// All entries of `values`.
+fn entry_ref(desk: &Desk) -> EntryRef {
+    EntryRef { table: desk.table("values"), matches: vec![], priority: 0, is_default_action: false }
+}
+
+fn n_values(desk: &Desk, switch: &dyn Subject) -> u128 {
+    desk.read(switch, Some("values"), false).len() as u128
+}
+
+#[test]
 fn g6_default_entries_keep_their_metadata_until_they_are_reset() {
     both(|desk, switch| {
         let program = desk.read(switch, Some("values"), true);

@@ -28,7 +28,7 @@ control Check(inout headers_t headers, inout meta_t meta) {
 control Forward(inout headers_t headers, inout meta_t meta, inout standard_metadata_t standard) {
     direct_counter(CounterType.packets) by_kind;
     direct_counter(CounterType.packets_and_bytes) by_value;
-    counter(5, CounterType.packets) cells;
+    counter(600, CounterType.packets) cells;
 
     action send(bit<9> port) {
         by_kind.count();

@@ -5,6 +5,10 @@ use super::{Entities, State, View, select, values};
 use crate::store::{DirectCells, EntryRef as Target, OutOfRange};
 use control::*;
 
+/// So many cells are read or written while workers wait: longer than closing the gate takes, and shorter than queues of
+/// network cards take to fill.
+pub(super) const N_CELLS_AT_ONCE: usize = 256;
+
 /// Index of a cell; `None` is all of them.
 fn cell(index: Option<i64>) -> Option<u64> {
     index.map(|i| u64::try_from(i).unwrap_or(u64::MAX))
@@ -16,6 +20,23 @@ fn cells(index: Option<i64>, size: u64) -> std::ops::Range<u64> {
         Some(i) if i < size => i..i + 1,
         Some(_) => 0..0,
         None => 0..size,
+    }
+}
+
+/// Reads the cells that a query asks for, in steps that stop workers once each.
+fn read_cells<T>(
+    view: View<'_>,
+    index: Option<i64>,
+    size: u64,
+    mut read: impl FnMut(u64) -> Result<T, OutOfRange>,
+    mut found: impl FnMut(u64, T),
+) {
+    let all = cells(index, size);
+    let mut step = Vec::new();
+    for first in all.clone().step_by(N_CELLS_AT_ONCE) {
+        let end = all.end.min(first + N_CELLS_AT_ONCE as u64);
+        view.store.at_once(&mut || step.extend((first..end).filter_map(|i| Some((i, read(i).ok()?)))));
+        step.drain(..).for_each(|(i, value)| found(i, value));
     }
 }
 
@@ -48,11 +69,11 @@ impl Entities {
     ) -> Vec<Entity> {
         let mut out = Vec::new();
         for (counter, id) in select(&self.names.counters, counter) {
-            for i in cells(index, view.store.n_cells(*id)) {
-                let Ok(count) = view.store.count(*id, i) else { continue };
+            let read = |i| view.store.count(*id, i);
+            read_cells(view, index, view.store.n_cells(*id), read, |i, count| {
                 let data = Some(counter_data(count));
                 out.push(Entity::Counter(CounterEntry { counter: *counter, index: number(i), data }));
-            }
+            });
         }
         out
     }
@@ -75,8 +96,8 @@ impl Entities {
     ) -> Vec<Entity> {
         let mut out = Vec::new();
         for (meter, id) in select(&self.names.meters, meter) {
-            for i in cells(index, view.store.n_cells(*id)) {
-                let Ok(rates) = view.store.rates(*id, i) else { continue };
+            let read = |i| view.store.rates(*id, i);
+            read_cells(view, index, view.store.n_cells(*id), read, |i, rates| {
                 let config = meter_config(rates);
                 out.push(Entity::Meter(MeterEntry {
                     meter: *meter,
@@ -84,7 +105,7 @@ impl Entities {
                     config,
                     counter_data: None,
                 }));
-            }
+            });
         }
         out
     }
@@ -117,11 +138,11 @@ impl Entities {
         for (register, id) in select(&self.names.registers, register) {
             let known = self.schema.registers.get(*register);
             let Some(known) = known else { continue };
-            for i in cells(index, view.store.n_cells(*id)) {
-                let Ok(value) = view.store.register(*id, i) else { continue };
+            let read = |i| view.store.register(*id, i);
+            read_cells(view, index, view.store.n_cells(*id), read, |i, value| {
                 let data = Some(values::data(&known.cell, &mut value.iter()));
                 out.push(Entity::Register(RegisterEntry { register: *register, index: number(i), data }));
-            }
+            });
         }
         out
     }
@@ -184,15 +205,20 @@ impl Entities {
             let Some(known) = self.schema.tables.get(*table).filter(|known| has_resource(known)) else {
                 continue;
             };
-            view.store.visit_entries(*id, &mut |stored| {
-                let entry = EntryRef {
-                    table: *table,
-                    matches: values::field_matches(&known.keys, &stored.matches),
-                    priority: stored.priority,
-                    is_default_action: false,
-                };
-                out.push((entry, stored.direct));
-            });
+            let (mut after, mut n_before) = (None, usize::MAX);
+            while out.len() != n_before {
+                n_before = out.len();
+                view.store.visit_entries_after(*id, after, N_CELLS_AT_ONCE, &mut |stored| {
+                    after = Some(stored.handle);
+                    let entry = EntryRef {
+                        table: *table,
+                        matches: values::field_matches(&known.keys, &stored.matches),
+                        priority: stored.priority,
+                        is_default_action: false,
+                    };
+                    out.push((entry, stored.direct));
+                });
+            }
         }
         Ok(out)
     }

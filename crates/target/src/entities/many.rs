@@ -1,5 +1,7 @@
-//! Many changes, of which insertions into one table that follow each other are handed over together.
+//! Many changes. Insertions into one table that follow each other are handed over together, and cells that follow each other
+//! are written in steps for which workers wait once.
 
+use super::cells::N_CELLS_AT_ONCE;
 use super::{Entities, State};
 use control::{Entity, Fault, TableEntry, TableId, Update, UpdateKind};
 
@@ -14,6 +16,16 @@ impl Entities {
         let mut left = updates;
         while let Some(first) = left.first() {
             let table = insertion(first).map(|entry| entry.table);
+            let n_cells = left.iter().take(N_CELLS_AT_ONCE).take_while(|update| is_of_cells(update)).count();
+            if n_cells > 1 {
+                let (these, rest) = left.split_at(n_cells);
+                left = rest;
+                store.change_at_once(&mut |store| {
+                    let written = these.iter().map(|update| self.write(State { store, pre, now_ns }, update));
+                    results.extend(written);
+                });
+                continue;
+            }
             let n = left.iter().take_while(|update| is_insertion_into(update, table)).count().max(1);
             let (these, rest) = left.split_at(n);
             left = rest;
@@ -68,6 +80,17 @@ fn insertion(update: &Update) -> Option<&TableEntry> {
         }
         _ => None,
     }
+}
+
+fn is_of_cells(update: &Update) -> bool {
+    matches!(
+        update.entity,
+        Entity::Counter(_)
+            | Entity::DirectCounter(_)
+            | Entity::Meter(_)
+            | Entity::DirectMeter(_)
+            | Entity::Register(_)
+    )
 }
 
 fn is_insertion_into(update: &Update, table: Option<TableId>) -> bool {

@@ -171,7 +171,10 @@ impl Entities {
                 let stored = self.entry_there(state.store, update, entry, (id, &matches))?;
                 // Nothing but the direct resources of a const entry can be written.
                 if stored.is_const {
-                    let set = self.set_direct(state, id, Target::Entry(stored.handle), entry);
+                    let (target, mut set) = (Target::Entry(stored.handle), Ok(()));
+                    state.store.change_at_once(&mut |store| {
+                        set = self.set_direct(store, state.now_ns, (id, target), entry);
+                    });
                     return set.map_err(|e| self.fault(&e, &update.entity));
                 }
                 self.action_there(update, entry, id, stored)?
@@ -297,10 +300,21 @@ impl Entities {
         };
         let has_action = action.is_some();
         let is_const = self.program.tables[id].has_const_default_action;
-        // A const default entry may still have its counter written.
-        if !is_const || has_action {
-            state.store.set_default_action(id, action).map_err(|e| self.fault(&e, &update.entity))?;
-        }
+        let resets_count =
+            !has_action && entry.counter_data.is_none() && self.program.tables[id].direct_counter.is_some();
+        let counter_data = if resets_count { Some(CounterData::default()) } else { entry.counter_data };
+        let direct = TableEntry { counter_data, ..entry.clone() };
+        let mut done = Ok(());
+        state.store.change_at_once(&mut |store| {
+            // A const default entry may still have its counter written.
+            if !is_const || has_action {
+                done = store.set_default_action(id, action.clone());
+            }
+            if done.is_ok() {
+                done = self.set_direct(store, state.now_ns, (id, Target::Default), &direct);
+            }
+        });
+        done.map_err(|e| self.fault(&e, &update.entity))?;
         let TableEntry { metadata, controller_metadata, .. } = entry.clone();
         let kept = DefaultEntry { has_action, metadata, controller_metadata };
         if kept == DefaultEntry::default() {
@@ -308,11 +322,7 @@ impl Entities {
         } else {
             self.defaults.insert(entry.table, kept);
         }
-        let resets_count =
-            !has_action && entry.counter_data.is_none() && self.program.tables[id].direct_counter.is_some();
-        let counter_data = if resets_count { Some(CounterData::default()) } else { entry.counter_data };
-        let direct = TableEntry { counter_data, ..entry.clone() };
-        self.set_direct(state, id, Target::Default, &direct).map_err(|e| self.fault(&e, &update.entity))
+        Ok(())
     }
 
     /// Returns whether no update has set the default action of a table.
@@ -362,17 +372,16 @@ impl Entities {
     /// Writes the direct counter and the direct meter of an entry whose action stays, or of a default entry.
     fn set_direct(
         &self,
-        state: State<'_>,
-        id: ir::TableId,
-        target: Target,
+        store: &mut dyn Store,
+        now_ns: u64,
+        (id, target): (ir::TableId, Target),
         entry: &TableEntry,
     ) -> Result<(), TableError> {
         if let Some(data) = &entry.counter_data {
-            state.store.set_direct_count(id, target, count(data))?;
+            store.set_direct_count(id, target, count(data))?;
         }
         if self.program.tables[id].direct_meter.is_some() {
-            let rates = rates(entry.meter_config.as_ref());
-            state.store.set_direct_rates(id, target, rates, state.now_ns)?;
+            store.set_direct_rates(id, target, rates(entry.meter_config.as_ref()), now_ns)?;
         }
         Ok(())
     }

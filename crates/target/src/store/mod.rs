@@ -39,6 +39,13 @@ pub trait Store {
     /// The shapes of entries that may be written to each table.
     fn table_shapes(&self) -> &shape::TableShapes;
 
+    /// Runs `work`, which reads of this store what packets change: workers wait once for all of it. Nothing else should take
+    /// long in it.
+    fn at_once(&self, work: &mut dyn FnMut());
+
+    /// Runs `work` on this store: workers wait once for all of it.
+    fn change_at_once(&mut self, work: &mut dyn FnMut(&mut dyn Store));
+
     /// Returns the entry with this key; `matches` need not be in normal form.
     fn find(&self, table: TableId, matches: &Matches, priority: i32) -> Option<EntryHandle>;
 
