@@ -16,7 +16,9 @@ pub fn check_p4info(own: &P4Info, given: &P4Info) -> Result<(), ConfigFault> {
         // Objects that the controller leaves out cannot be addressed.
         let is_left_out = difference.right == p4info::ABSENT && !difference.path.contains("].");
         let is_id = matches!(last, "id" | "alias") || last.ends_with("_id") || last.contains("_ids");
-        !is_for_people && !is_left_out && !is_id
+        // No program can say it, and a controller may hold itself to it.
+        let is_restriction = last == "weights_disallowed" && difference.left == "false";
+        !is_for_people && !is_left_out && !is_id && !is_restriction
     };
     let differences = p4info::compare(own, given);
     let all: Vec<&p4info::Difference> = differences.iter().filter(counts).collect();

@@ -3,24 +3,26 @@
 #[path = "p4runtime/bench.rs"]
 #[expect(dead_code, unused_imports, reason = "other tests use more of it")]
 mod bench;
+#[path = "p4runtime/wire.rs"]
+mod wire;
 
 use bench::{Action, NOT_FOUND, Type};
 use bench::{Bench, Code, DEVICE, PROGRAM, Request, TestDevice, all_entries, code, pb, station, uint128};
 use grpc::p4_v1::p4_runtime_client::P4RuntimeClient;
 use grpc::{Address, Limits, Server, ServerOptions, StartError, Tls};
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::io::Write;
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Request as Call, Status};
+use wire::Wire;
 
 /// Threads, files and memory are those of the process, so tests run one after the other.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -86,47 +88,6 @@ fn a07_ten_thousand_clients_leave_nothing_behind() {
     bench.controller().elect("", 1 << 40);
 }
 
-/// Carries bytes between a client and the server until it is cut off; both ends then hear nothing more.
-struct Wire {
-    address: SocketAddr,
-    is_cut: Arc<AtomicBool>,
-}
-
-impl Wire {
-    fn to(server: SocketAddr) -> Wire {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, is_cut) = (listener.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
-        let cut = Arc::clone(&is_cut);
-        std::thread::spawn(move || {
-            let (client, _) = listener.accept().unwrap();
-            let server = TcpStream::connect(server).unwrap();
-            let back = (server.try_clone().unwrap(), client.try_clone().unwrap());
-            let there = Arc::clone(&cut);
-            let carry = |mut from: TcpStream, mut to: TcpStream, cut: Arc<AtomicBool>| {
-                let mut bytes = [0; 4096];
-                while let Ok(n) = from.read(&mut bytes) {
-                    if n == 0 || cut.load(Ordering::Acquire) || to.write_all(&bytes[..n]).is_err() {
-                        break;
-                    }
-                }
-                // The connection stays open, as after the loss of a cable.
-                while cut.load(Ordering::Acquire) {
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-            };
-            std::thread::spawn(move || carry(back.0, back.1, cut));
-            carry(client, server, there);
-        });
-        Wire { address, is_cut }
-    }
-}
-
-impl Drop for Wire {
-    fn drop(&mut self) {
-        self.is_cut.store(false, Ordering::Release);
-    }
-}
-
 #[test]
 fn a07_a_client_behind_a_broken_wire_is_gone() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -140,7 +101,7 @@ fn a07_a_client_behind_a_broken_wire_is_gone() {
     primary.elect("", 2);
     backup.arbitrate("", Some(1));
     backup.notice();
-    wire.is_cut.store(true, Ordering::Release);
+    wire.cut();
     assert_eq!(backup.notice(), (Some(2), NOT_FOUND));
     assert_eq!(bench.server().n_streams(), 1);
 }

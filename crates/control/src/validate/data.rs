@@ -1,5 +1,6 @@
 //! Values of registers against their types (P4Runtime, "P4Data").
 
+use ir::Bits;
 use smol_str::SmolStr;
 
 use super::values::{signed_width, width};
@@ -22,13 +23,7 @@ pub(super) fn data(name: &str, ty: &DataType, found: &Data) -> Result<(), Fault>
         (DataType::SerializableEnum { width_bits, .. }, Data::EnumValue(bits)) => {
             width(name, *width_bits, bits).inside("enum_value")
         }
-        (DataType::Varbit { width_bits_max }, Data::Varbit(bits)) if bits.width() <= *width_bits_max => {
-            Ok(())
-        }
-        (DataType::Varbit { width_bits_max }, Data::Varbit(bits)) => {
-            let value = format!("a value of {} bits", bits.width());
-            Err(Problem::TooWide { name: name.into(), value, width_bits: *width_bits_max }.into())
-        }
+        (DataType::Varbit { width_bits_max }, Data::Varbit(bits)) => varbit(name, *width_bits_max, bits),
         (DataType::Bool, Data::Bool(_)) => Ok(()),
         (DataType::Translated { form: ValueForm::Text, .. }, Data::Text(_)) => Ok(()),
         (DataType::Tuple(types), Data::Tuple(values)) => {
@@ -105,15 +100,21 @@ fn all<'t>(
     Ok(())
 }
 
+fn varbit(name: &str, width_bits_max: u32, bits: &Bits) -> Result<(), Fault> {
+    if bits.width() <= width_bits_max {
+        return Ok(());
+    }
+    let value = format!("a value of {} bits", bits.width());
+    Err(Problem::TooWide { name: name.into(), value, width_bits: width_bits_max }.into())
+}
+
 fn header(of: &HeaderType, value: &HeaderData) -> Result<(), Fault> {
     let Some(fields) = &value.0 else { return Ok(()) };
     length(|| format!("header {}", of.name), of.fields.len(), fields.len())?;
     for (i, ((name, ty), bits)) in of.fields.iter().zip(fields).enumerate() {
         let fits = match ty {
-            DataType::Varbit { width_bits_max } if bits.width() <= *width_bits_max => Ok(()),
-            DataType::Varbit { width_bits_max: width_bits } | DataType::Bits { width_bits } => {
-                width(name, *width_bits, bits)
-            }
+            DataType::Varbit { width_bits_max } => varbit(name, *width_bits_max, bits),
+            DataType::Bits { width_bits } => width(name, *width_bits, bits),
             DataType::Int { width_bits } => signed_width(name, *width_bits, bits),
             _ => Ok(()),
         };

@@ -92,6 +92,12 @@ impl TestDevice {
         }
     }
 
+    /// A port of the program that runs goes down or comes up.
+    pub fn set_port(&self, port: u32, state: target::PortState) {
+        let mut state_of = self.state.lock().unwrap();
+        state_of.running.as_mut().unwrap().switch.switch.set_port(port, state);
+    }
+
     pub fn remove_cpu_port(&self) {
         self.has_no_cpu_port.store(true, Ordering::Release);
     }

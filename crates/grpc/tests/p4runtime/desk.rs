@@ -14,6 +14,21 @@ use std::ops::Deref;
 
 pub const LINES: &str = include_str!("lines.p4");
 
+/// The program with a register of each type besides, from which it reads: `memory0`, `memory1`, ... There are headers `Long`, with a
+/// varbit, and `Signed`.
+pub fn lines_with_registers(types: &[&str]) -> String {
+    let registers = types.iter().zip(0..);
+    let used = |(ty, i): (&&str, i32)| format!("{ty} value{i};\nmemory{i}.read(value{i}, 0);\n");
+    let used: String = registers.clone().map(used).collect();
+    let declared: String = registers.map(|(ty, i)| format!("register<{ty}>(4) memory{i};\n")).collect();
+    let headers = "header Long { bit<8> kind; varbit<32> rest; }\nheader Signed { int<12> level; }\n";
+    let (state, control) = ("register<bit<12>>(8) memory;", "control Work(");
+    LINES
+        .replace(state, &format!("{state}\n{declared}"))
+        .replace("fixed.apply();", &format!("{used}fixed.apply();"))
+        .replace(control, &format!("{headers}\n{control}"))
+}
+
 /// A bench with its program. Anybody writes, as long as nobody arbitrates.
 pub struct Desk {
     pub bench: Bench,

@@ -2,6 +2,7 @@
 
 use crate::desk::Desk;
 use control::Code;
+use target::PortState;
 
 /// A member of an action profile that forwards to a port.
 fn member(profile: &str, id: u32, port: u32) -> String {
@@ -319,4 +320,96 @@ fn h04_a_selector_is_programmed_in_one_way() {
         &insert(&member("choices", 1, 1)),
     ]);
     desk.refuses(Code::InvalidArgument, &[(&insert(&written), "")]);
+}
+
+#[test]
+fn h02_weights_may_be_disallowed() {
+    let desk = Desk::with(crate::desk::LINES, |p4info| {
+        let all = &mut p4info.action_profiles;
+        let of = all.iter_mut().find(|of| of.preamble.as_ref().unwrap().alias == "free_choices");
+        of.unwrap().weights_disallowed = true;
+    });
+    let members: Vec<String> = (1..=3).map(|id| insert(&member("free_choices", id, id))).collect();
+    desk.write(&members.iter().map(String::as_str).collect::<Vec<&str>>());
+    let rest = |weights: [i32; 3]| {
+        let member = |(id, weight): (usize, i32)| format!("members {{ member_id: {id} weight: {weight} }} ");
+        (1..).zip(weights).map(member).collect::<String>()
+    };
+    let refused = [[1, 0, 0], [0, 0, -1], [2, 2, 2]].map(|of| insert(&group("free_choices", 1, &rest(of))));
+    desk.refuses(Code::InvalidArgument, &refused.each_ref().map(|text| (text.as_str(), "have no weights")));
+    let written = group("free_choices", 1, &rest([0; 3]));
+    desk.write(&[&insert(&written), &insert(&entry("free_balanced", 1, "action_profile_group_id: 1"))]);
+    desk.reads("action_profile_group { action_profile_id: $free_choices }", &[&written]);
+    // All members are used alike.
+    let mut used: Vec<u32> = (0..=255).flat_map(|b| ports(&desk, 1, b)).collect();
+    used.sort_unstable();
+    let n = |port| used.iter().filter(|used| **used == port).count();
+    assert!((1..=3).all(|port| (40..130).contains(&n(port))), "{used:?}");
+    // One-shots of the selector have no weights, either.
+    let action = |weight: i32| {
+        let action =
+            format!("action_profile_actions {{ action {{ call(forward,\\x05) }} weight: {weight} }}");
+        entry("free_balanced", 1, &format!("action_profile_action_set {{ {action} }}"))
+    };
+    desk.write(&[
+        "delete table_entry { table_id: $free_balanced exact(1,\\x01) }",
+        "delete action_profile_group { action_profile_id: $free_choices group_id: 1 }",
+        "delete action_profile_member { action_profile_id: $free_choices member_id: 1 }",
+        "delete action_profile_member { action_profile_id: $free_choices member_id: 2 }",
+        "delete action_profile_member { action_profile_id: $free_choices member_id: 3 }",
+    ]);
+    desk.refuses(Code::InvalidArgument, &[(&insert(&action(1)), "have no weights")]);
+    desk.write(&[&insert(&action(0))]);
+    desk.reads("table_entry { table_id: $free_balanced }", &[&action(0)]);
+    assert_eq!(ports(&desk, 1, 0), [5]);
+}
+
+#[test]
+fn h03_members_whose_port_is_down_are_left_out() {
+    let desk = Desk::new();
+    desk.write(&[&insert(&member("choices", 1, 1)), &insert(&member("choices", 2, 2))]);
+    let watching = r"max_size: 4 members { member_id: 1 weight: 1 watch_port: '\x03' } members { member_id: 2 weight: 1 watch_port: '\x04' }";
+    let watching = group("choices", 1, watching);
+    let hits = r"table_entry { table_id: $balanced exact(1,\x01) action { action_profile_group_id: 1 } }";
+    desk.write(&[&insert(&watching), &insert(hits)]);
+    let used = || {
+        let mut used: Vec<u32> = (0..64).flat_map(|b| ports(&desk, 1, b)).collect();
+        used.sort_unstable();
+        used.dedup();
+        used
+    };
+    let as_written = || desk.reads("action_profile_group { action_profile_id: $choices }", &[&watching]);
+    assert_eq!(used(), [1, 2]);
+    desk.device.set_port(3, PortState::Down);
+    assert_eq!(used(), [2]);
+    as_written();
+    // All down is an empty group: nothing runs.
+    desk.device.set_port(4, PortState::Down);
+    assert_eq!(used(), [0]);
+    as_written();
+    desk.device.set_port(3, PortState::Up);
+    assert_eq!(used(), [1]);
+    desk.device.set_port(4, PortState::Up);
+    assert_eq!(used(), [1, 2]);
+    // Actions of one-shots watch ports, too.
+    let shot = |port: u32, watch: u32| {
+        format!(
+            "action_profile_actions {{ action {{ call(forward,\\x0{port}) }} weight: 1 watch_port: '\\x0{watch}' }} "
+        )
+    };
+    desk.write(&[
+        r"delete table_entry { table_id: $balanced exact(1,\x01) }",
+        "delete action_profile_group { action_profile_id: $choices group_id: 1 }",
+        "delete action_profile_member { action_profile_id: $choices member_id: 1 }",
+        "delete action_profile_member { action_profile_id: $choices member_id: 2 }",
+    ]);
+    let written =
+        entry("balanced", 1, &format!("action_profile_action_set {{ {}{} }}", shot(5, 3), shot(6, 4)));
+    desk.write(&[&insert(&written)]);
+    assert_eq!(used(), [5, 6]);
+    desk.device.set_port(4, PortState::Down);
+    assert_eq!(used(), [5]);
+    desk.reads("table_entry { table_id: $balanced }", &[&written]);
+    desk.device.set_port(3, PortState::Down);
+    assert_eq!(used(), [0]);
 }
