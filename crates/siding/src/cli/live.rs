@@ -146,6 +146,9 @@ pub struct GrpcArgs {
     /// How values of P4Runtime are translated that the program annotates with `@p4runtime_translation` (TOML)
     #[arg(long, hide_short_help = true, value_name = "FILE", requires = "grpc_server_addr")]
     pub translation: Option<PathBuf>,
+    /// Ask clients of P4Runtime that have said nothing for so long whether they are there; they have half as long to answer
+    #[arg(long, hide_short_help = true, value_name = "SECONDS", default_value_t = 20.0, value_parser = seconds)]
+    pub grpc_keepalive: f64,
     /// Take writes over P4Runtime from clients that have not arbitrated, as simple_switch_grpc does
     #[arg(long, hide_short_help = true)]
     pub no_arbitration: bool,

@@ -1,10 +1,20 @@
 //! `siding switch` as controllers meet it: compiled programs behind P4Runtime.
 
+#[path = "../../../grpc/tests/p4runtime/bench.rs"]
+#[expect(dead_code, unused_imports, reason = "a device in this process is for tests of crate `grpc`")]
+mod bench;
+#[path = "../../../grpc/tests/p4runtime/desk.rs"]
+#[expect(dead_code, reason = "refusals are for tests of crate `grpc`")]
+mod desk;
+mod lines;
 mod live_switch;
 mod million;
 #[path = "../../../dataplane/tests/common/net.rs"]
 mod net;
+#[path = "../../../grpc/tests/p4runtime/wire.rs"]
+mod wire;
 
+use bench::DEVICE;
 use grpc::p4_v1::p4_runtime_client::P4RuntimeClient;
 use live_switch::LiveSwitch;
 use p4info::proto::p4::v1 as pb;
@@ -22,8 +32,6 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 use tonic::transport::Channel;
-
-const DEVICE: u64 = 3;
 
 /// A switch without a program, and a controller that is its primary.
 struct Running {

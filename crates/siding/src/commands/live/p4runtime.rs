@@ -27,7 +27,7 @@ impl Listening {
             address,
             device_id: args.device_id,
             tls: tls(&args.grpc)?,
-            limits: Limits::default(),
+            limits: limits(&args.grpc),
             translation: translation(args)?,
             without_arbitration: args.grpc.no_arbitration,
         };
@@ -40,6 +40,11 @@ impl Listening {
         let device = LiveDevice { switch: Arc::clone(switch), compiler: Arc::clone(compiler) };
         Server::start_on(listener, device, options).map(Some).map_err(|error| error.to_string())
     }
+}
+
+fn limits(args: &GrpcArgs) -> Limits {
+    let interval = Duration::from_secs_f64(args.grpc_keepalive);
+    Limits { keepalive: (interval, interval / 2), ..Limits::default() }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
