@@ -3,7 +3,7 @@
 use crate::handles::Handles;
 use crate::protocol::{Compiler, Request, What};
 use crate::refusal::{Refusal, RefusalKind};
-use crate::{commands, edit, show};
+use crate::{commands, edit, profiles, show};
 use control::{Entity, EntryQuery, Extras, Query, Schema, Target};
 use dataplane::{PortSpec, Switch, SwitchError, TraceLimits};
 use diagnostics::render::Style;
@@ -150,6 +150,12 @@ pub(crate) fn answer(
             })??;
             Ok(json!({}))
         }
+        Request::ProfileCommand { text } => {
+            switch.with_target(|schema, target| profiles::command(schema, target, &text))?
+        }
+        Request::ProfileHandles { profile } => {
+            Ok(switch.with_target(|schema, target| profiles::all(schema, target, &profile))??)
+        }
         Request::Shutdown => Ok(json!({})),
     }
 }
@@ -167,7 +173,7 @@ fn write(switch: &Switch, text: &str, name: &str) -> Result<u64, Refusal> {
 }
 
 /// Entries of commands of BMv2's command line.
-fn of_bmv2(text: &str, schema: &Schema) -> Result<entries::Entries, Refusal> {
+pub(crate) fn of_bmv2(text: &str, schema: &Schema) -> Result<entries::Entries, Refusal> {
     entries::read(entries::Format::Bmv2, "command", text.as_bytes(), schema)
         .map_err(|messages| Refusal::new(RefusalKind::Usage, messages.render(Style::default())))
 }
@@ -177,7 +183,7 @@ fn done(result: Result<(), SwitchError>) -> Answered {
     Ok(json!({}))
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -24,6 +24,7 @@ mod commands;
 mod connection;
 mod edit;
 mod handles;
+mod profiles;
 mod protocol;
 mod refusal;
 mod render;
@@ -35,7 +36,7 @@ pub use client::{ask, ask_while};
 pub use clients::Limits;
 pub use protocol::{Answer, Compiler, LINE_BYTES_MAX, Line, N_CLIENTS_MAX, Request, VERSION, What};
 pub use refusal::{Refusal, RefusalKind};
-pub use render::render;
+pub use render::{profile_group, profile_member, render};
 pub use server::Server;
 pub use show::totals as totals_to_json;
 pub use socket::{

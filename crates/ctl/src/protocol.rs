@@ -129,6 +129,15 @@ pub enum Request {
         handle: u64,
         action: String,
     },
+    /// A command of BMv2's command line that changes an action profile (`act_prof_...`). The answer has the handle of the
+    /// member or the group that it creates.
+    ProfileCommand {
+        text: String,
+    },
+    /// The members and groups of an action profile with their handles.
+    ProfileHandles {
+        profile: String,
+    },
     Shutdown,
 }
 

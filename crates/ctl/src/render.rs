@@ -10,6 +10,7 @@ pub fn render(request: &Request, result: &Json) -> String {
         Request::Show { what: What::Entries, .. } => entries(result),
         Request::Expired => entries(&result["expired"]),
         Request::Handles { .. } => handles(result),
+        Request::ProfileHandles { .. } => profile(result),
         Request::Show { what: What::Drops, .. } => counts(result),
         Request::Show { what: What::Totals, .. } => {
             let mut text = String::new();
@@ -222,12 +223,45 @@ fn handles(result: &Json) -> String {
         if !matches!(priority.as_str(), "" | "0") {
             text.push_str(&format!("Priority: {priority}\n"));
         }
-        text.push_str(&format!("Action entry: {}\n", action(&entry["action"])));
+        let what = &entry["action"];
+        let index = |kind: &str| Some(format!("{kind}({})", what[kind].as_u64()?.saturating_sub(1)));
+        match index("member").or_else(|| index("group")) {
+            Some(index) => text.push_str(&format!("Index: {index}\n")),
+            None => text.push_str(&format!("Action entry: {}\n", action(what))),
+        }
     }
     match text.is_empty() {
         true => "there are no entries\n".to_owned(),
         false => text,
     }
+}
+
+/// Members and groups with their handles, as BMv2's command line prints them.
+fn profile(result: &Json) -> String {
+    let mut text = "==========\nMEMBERS\n".to_owned();
+    for member in result["members"].as_array().into_iter().flatten() {
+        text.push_str(&format!("**********\n{}", profile_member(member)));
+    }
+    if let Some(groups) = result["groups"].as_array() {
+        text.push_str("==========\nGROUPS\n");
+        for group in groups {
+            text.push_str(&format!("**********\n{}", profile_group(group)));
+        }
+    }
+    text
+}
+
+/// A member of an action profile, as BMv2's command line prints it.
+pub fn profile_member(member: &Json) -> String {
+    let data: Vec<String> = member["data"].as_array().into_iter().flatten().map(plain).collect();
+    let (handle, action) = (plain(&member["handle"]), plain(&member["action"]));
+    format!("Dumping member {handle}\nAction entry: {action} - {}\n", data.join(", "))
+}
+
+/// A group of an action selector, as BMv2's command line prints it.
+pub fn profile_group(group: &Json) -> String {
+    let members: Vec<String> = group["members"].as_array().into_iter().flatten().map(plain).collect();
+    format!("Dumping group {}\nMembers: [{}]\n", plain(&group["handle"]), members.join(", "))
 }
 
 fn entries(result: &Json) -> String {

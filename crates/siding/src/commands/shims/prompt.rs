@@ -17,7 +17,13 @@ const HELP: &str = "\
 Tables:      table_add TABLE ACTION KEY... => PARAMETER... [PRIORITY], table_set_default TABLE ACTION PARAMETER...,
              table_reset_default TABLE, table_modify TABLE ACTION HANDLE PARAMETER..., table_delete TABLE HANDLE,
              table_dump TABLE, table_dump_entry TABLE HANDLE, table_clear TABLE, table_info TABLE,
-             table_num_entries TABLE, table_indirect_add, table_indirect_add_with_group
+             table_num_entries TABLE, table_indirect_add TABLE KEY... => MEMBER [PRIORITY],
+             table_indirect_add_with_group TABLE KEY... => GROUP [PRIORITY], table_indirect_delete TABLE HANDLE
+Profiles:    act_prof_create_member PROFILE ACTION PARAMETER..., act_prof_delete_member PROFILE MEMBER,
+             act_prof_modify_member PROFILE ACTION MEMBER PARAMETER..., act_prof_create_group PROFILE,
+             act_prof_delete_group PROFILE GROUP, act_prof_add_member_to_group PROFILE MEMBER GROUP,
+             act_prof_remove_member_from_group PROFILE MEMBER GROUP, act_prof_dump PROFILE,
+             act_prof_dump_member PROFILE MEMBER, act_prof_dump_group PROFILE GROUP
 Replication: mc_mgrp_create GROUP, mc_mgrp_destroy GROUP, mc_node_create INSTANCE PORT..., mc_node_associate GROUP NODE,
              mc_dump, mirroring_add SESSION PORT, mirroring_add_mc, mirroring_delete, mirroring_get
 State:       counter_read, counter_write, counter_reset, register_read, register_write, register_reset,
@@ -95,6 +101,27 @@ impl Session {
                 let (table, handle) = ((*table).to_owned(), number(handle)?);
                 self.done(&Request::ModifyHandle { table, handle, action })
             }
+            ("act_prof_create_member", _) => self.created("Member", line),
+            ("act_prof_create_group", _) => self.created("Group", line),
+            (
+                "act_prof_modify_member"
+                | "act_prof_delete_member"
+                | "act_prof_delete_group"
+                | "act_prof_add_member_to_group"
+                | "act_prof_remove_member_from_group",
+                _,
+            ) => self.done(&Request::ProfileCommand { text: line.to_owned() }),
+            ("act_prof_dump", [profile]) => {
+                self.shown(&Request::ProfileHandles { profile: (*profile).to_owned() })
+            }
+            ("act_prof_dump_member", [profile, handle]) => {
+                let member = self.one_of_profile(profile, "members", handle)?;
+                Ok(ctl::profile_member(&member))
+            }
+            ("act_prof_dump_group", [profile, handle]) => {
+                let group = self.one_of_profile(profile, "groups", handle)?;
+                Ok(ctl::profile_group(&group))
+            }
             ("table_dump", [table]) => self.shown(&Request::Handles { table: (*table).to_owned() }),
             ("table_dump_entry", [table, handle]) => {
                 let handle = number(handle)?;
@@ -152,6 +179,23 @@ impl Session {
             Answer { error: Some(refusal), .. } => Err(refusal.message.trim_end().to_owned()),
             Answer { result, .. } => Ok(result.unwrap_or_default()),
         }
+    }
+
+    /// Creates a member or a group.
+    fn created(&self, what: &str, line: &str) -> Result<String, String> {
+        let result = self.ask(&Request::ProfileCommand { text: line.to_owned() })?;
+        Ok(format!("{what} has been created with handle {}\n", result["handle"]))
+    }
+
+    /// A member or a group of a profile, which is one of these.
+    fn one_of_profile(&self, profile: &str, these: &str, handle: &str) -> Result<Json, String> {
+        let handle = number(handle)?;
+        let mut result = self.ask(&Request::ProfileHandles { profile: profile.to_owned() })?;
+        let all = result[these].as_array_mut().map(std::mem::take).unwrap_or_default();
+        let found = all.into_iter().find(|one| one["handle"].as_u64() == Some(handle));
+        found.ok_or_else(|| {
+            format!("{profile} has no {} with the handle {handle}", these.trim_end_matches('s'))
+        })
     }
 
     fn done(&self, request: &Request) -> Result<String, String> {
