@@ -354,7 +354,11 @@ impl Drop for Hold<'_> {
         // An operation that found the gate closed has ended when the lock is free.
         let mut turn = self.instance.write();
         turn.state.n_holds -= 1;
-        drop(self.closed.take());
+        let is_last = self.closed.take().is_some();
+        drop(turn);
+        if is_last {
+            self.instance.gate.let_in();
+        }
     }
 }
 

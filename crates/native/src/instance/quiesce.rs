@@ -12,7 +12,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Twin of `SD_EPOCH_IDLE`.
 const IDLE: u64 = u64::MAX;
@@ -21,6 +21,8 @@ const IDLE: u64 = u64::MAX;
 /// microseconds.
 const N_LOOKS: u32 = 1000;
 const NAP: Duration = Duration::from_micros(20);
+/// Who closes the gate again and again waits so long at most for workers that wait at it.
+const LET_IN_TIME: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(crate) struct QuiesceGate {
@@ -37,6 +39,8 @@ struct Seat {
     seen: NonNull<AtomicU64>,
     /// `close` does not wait for offload workers, which may hang: [`OffloadWatchdog`](crate::OffloadWatchdog) stops them.
     is_offload_worker: AtomicBool,
+    /// It has found the gate closed, and has not come in since.
+    is_waiting: AtomicBool,
 }
 
 // SAFETY: the pointers lead to atomics that live as long as the gate is used (`QuiesceGate::new`).
@@ -56,7 +60,11 @@ impl QuiesceGate {
         epoch: NonNull<AtomicU64>,
         seen: impl IntoIterator<Item = NonNull<AtomicU64>>,
     ) -> QuiesceGate {
-        let seat = |seen| Seat { seen, is_offload_worker: AtomicBool::new(false) };
+        let seat = |seen| Seat {
+            seen,
+            is_offload_worker: AtomicBool::new(false),
+            is_waiting: AtomicBool::new(false),
+        };
         QuiesceGate {
             epoch,
             seats: seen.into_iter().map(seat).collect(),
@@ -82,12 +90,19 @@ impl QuiesceGate {
 
     /// Enters compiled code until the result is dropped; waits while the gate is closed.
     pub(crate) fn enter(&self, number: u32) -> Inside<'_> {
+        let is_waiting = &self.seats[number as usize].is_waiting;
+        let mut has_waited = false;
         loop {
             let inside = self.begin(number);
             if !self.is_closed.load(Ordering::SeqCst) {
+                if has_waited {
+                    is_waiting.store(false, Ordering::Release);
+                }
                 return inside;
             }
             drop(inside);
+            is_waiting.store(true, Ordering::Release);
+            has_waited = true;
             self.wait_open();
         }
     }
@@ -138,6 +153,23 @@ impl QuiesceGate {
         closed
     }
 
+    /// Waits until the workers have come in that have found the gate closed. Without it who closes the gate at once again keeps
+    /// them out: they wake up too late.
+    pub(crate) fn let_in(&self) {
+        let begin = Instant::now();
+        for seat in &self.seats {
+            let mut n_looks = 0;
+            while seat.is_waiting.load(Ordering::Acquire) && begin.elapsed() < LET_IN_TIME {
+                n_looks += 1;
+                if n_looks < N_LOOKS {
+                    std::hint::spin_loop();
+                } else {
+                    std::thread::yield_now();
+                }
+            }
+        }
+    }
+
     /// Forgets an offload worker that will never again run compiled code: memory that it held may be reclaimed.
     pub(crate) fn forget(&self, number: u32) {
         if let Some(seat) = self.seats.get(number as usize) {
@@ -183,7 +215,6 @@ impl Drop for Closed<'_> {
 mod tests {
     use super::*;
     use std::sync::Arc;
-    use std::time::Instant;
 
     /// A gate whose words are never freed.
     fn gate(n_workers: usize) -> (Arc<QuiesceGate>, &'static [AtomicU64]) {
@@ -249,6 +280,37 @@ mod tests {
         drop(inside);
         assert!(closer.join().unwrap() >= Duration::from_millis(10));
         assert_eq!(words[2].load(Ordering::Relaxed), IDLE);
+    }
+
+    #[test]
+    fn who_waits_comes_in_before_it_is_closed_again() {
+        const N_TIMES: u64 = 200;
+        let (gate, _) = gate(1);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let worker = std::thread::spawn({
+            let (gate, is_over) = (Arc::clone(&gate), Arc::clone(&is_over));
+            move || {
+                let mut n = 0_u64;
+                while !is_over.load(Ordering::Relaxed) {
+                    drop(gate.enter(0));
+                    n += 1;
+                }
+                n
+            }
+        });
+        // Longer than a worker looks before it sleeps. It is inside at least once between two times, unless it was kept from running.
+        let mut n_waited = 0;
+        for _ in 0..N_TIMES {
+            let closed = gate.close();
+            std::thread::sleep(Duration::from_micros(500));
+            n_waited += u64::from(gate.seats[0].is_waiting.load(Ordering::Acquire));
+            drop(closed);
+            gate.let_in();
+        }
+        is_over.store(true, Ordering::Relaxed);
+        let n = worker.join().unwrap();
+        assert!(n >= n_waited / 2, "{n} times inside after waiting {n_waited} times");
+        assert!(n_waited > 0);
     }
 
     #[test]
