@@ -32,7 +32,7 @@ fn run(switch: &mut Switch<Native>, bursts: &mut Bursts, keys: &[u32]) -> Vec<Fo
     burst.iter().map(found).collect()
 }
 
-/// Two workers look for keys below `n_keys`, and check what they find, until `write` has ended.
+/// All workers look for keys below `n_keys`, and check what they find, until `write` has ended.
 fn beside_workers(
     instance: &Arc<Instance>,
     n_keys: u32,
@@ -54,8 +54,10 @@ fn beside_workers(
         }
     };
     std::thread::scope(|scope| {
-        let natives = [0, 1].map(|_| Native::new(instance, 1000).unwrap());
-        let threads = natives.map(|native| scope.spawn(|| look(native)));
+        let natives: Vec<Native> =
+            (0..instance.n_workers()).map(|_| Native::new(instance, 1000).unwrap()).collect();
+        let look = &look;
+        let threads: Vec<_> = natives.into_iter().map(|native| scope.spawn(move || look(native))).collect();
         while n_rounds.load(Ordering::Relaxed) < 2 && !threads.iter().any(|thread| thread.is_finished()) {
             std::thread::yield_now();
         }
@@ -186,7 +188,7 @@ fn the_writes_of_a_step_are_one_to_packets() {
 fn cells_by_the_step() {
     const N_CELLS: u64 = 1000;
     const N_ROUNDS: u64 = 300;
-    let instance = instance_of("cells.p4", 2, BurstPath::PacketByPacket);
+    let instance = instance_of("cells.p4", 1, BurstPath::PacketByPacket);
     let memory = memory(instance.program());
     let n_packets = AtomicU64::new(0);
     let check = |_, _: Found| {

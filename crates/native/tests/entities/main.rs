@@ -191,8 +191,8 @@ fn i1_cells_of_one_request_are_written_in_their_order() {
             (700..1400).map(|i| (index(i), cell(index(i), i))).filter(|(index, _)| *index < 600).collect();
         expected.sort_by_key(|(index, _)| *index);
         assert_eq!(all, expected.into_iter().map(|(_, cell)| cell).collect::<Vec<_>>());
-        // Direct cells of as many entries as a step has.
-        for n in [0, 255, 256] {
+        // Direct cells of as many entries as one or more steps have, and of one less or more.
+        for n in [0, 63, 64, 65, 256] {
             for value in n_values(desk, switch)..n {
                 let entry = desk.entry("values", value, desk.action("values", "mark", 1));
                 let counter_data = Some(CounterData { n_packets: value as i64, n_bytes: 1 });

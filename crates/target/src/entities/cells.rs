@@ -5,9 +5,9 @@ use super::{Entities, State, View, select, values};
 use crate::store::{DirectCells, EntryRef as Target, OutOfRange};
 use control::*;
 
-/// So many cells are read or written while workers wait: longer than closing the gate takes, and shorter than queues of
-/// network cards take to fill.
-pub(super) const N_CELLS_AT_ONCE: usize = 256;
+/// So many cells are read or written while workers wait: that takes longer than closing the gate, and not much longer than a
+/// burst.
+pub(super) const N_CELLS_AT_ONCE: usize = 64;
 
 /// Index of a cell; `None` is all of them.
 fn cell(index: Option<i64>) -> Option<u64> {
