@@ -575,8 +575,8 @@ struct sd_entry_view {
     /* In tables with idle timeouts only. */
     uint64_t idle_timeout_ns;
     uint64_t last_hit_ns;
-    /* What is written to the cells of the direct counter and the direct meter, whose buckets begin full. NULL: zeros in a
-       new entry, and no change of an old one. NULL in results. */
+    /* Values for the direct counter and the direct meter, whose buckets begin full. NULL: zeros in a new entry, and no
+       change of an old one. NULL in results. */
     const struct sd_count *count;
     const struct sd_meter_rates *rates;
 };
@@ -611,7 +611,8 @@ enum sd_concurrent_op {
 
 /*
  * Operations of the control plane on an instance. They have one caller at a time. No worker may be within a burst or a
- * block, except for operations that the table's descriptor lists in `concurrent_ops`, which see one moment of the call.
+ * block, except for table_find, table_get and table_next, and for operations that the table's descriptor lists in
+ * `concurrent_ops`, which see one moment of the call.
  */
 struct sd_control_ops {
     uint32_t (*table_insert)(struct sd_instance *, uint32_t table, const struct sd_entry_view *,

@@ -3,7 +3,7 @@
 use crate::handles::Handles;
 use crate::protocol::{Compiler, Request, What};
 use crate::refusal::{Refusal, RefusalKind};
-use crate::{commands, edit, profiles, show};
+use crate::{commands, edit, handles, profiles, show};
 use control::{Entity, EntryQuery, Extras, Query, Schema, Target};
 use dataplane::{PortSpec, Switch, SwitchError, TraceLimits};
 use diagnostics::render::Style;
@@ -67,7 +67,7 @@ pub(crate) fn answer(
         }
         Request::PacketIn { n_max } => {
             let packets = switch.take_packet_ins(n_max);
-            let packets = packets.iter().map(|p| json!({ "hex": hex(&p.bytes), "at_ns": p.at_ns }));
+            let packets = packets.iter().map(|p| json!({ "hex": show::hex(&p.bytes), "at_ns": p.at_ns }));
             Ok(json!({ "packets": packets.collect::<Vec<_>>() }))
         }
         Request::PacketOut { packet, port } => {
@@ -128,7 +128,7 @@ pub(crate) fn answer(
         Request::WriteWithHandles { text } => {
             let mut handles = handles();
             switch.with_target(|schema, target| {
-                let wanted = of_bmv2(&text, schema)?;
+                let wanted = handles::of_bmv2(&text, schema)?;
                 handles.prepare(target, &wanted.batch)?;
                 entries::apply(&wanted, schema, target).map_err(|messages| {
                     Refusal::new(RefusalKind::Refused, messages.render(Style::default()))
@@ -141,7 +141,7 @@ pub(crate) fn answer(
         Request::ModifyHandle { table, handle, action } => {
             let mut handles = handles();
             switch.with_target(|schema, target| {
-                let wanted = of_bmv2(&format!("table_set_default {table} {action}"), schema)?;
+                let wanted = handles::of_bmv2(&format!("table_set_default {table} {action}"), schema)?;
                 let action = wanted.batch.updates.into_iter().find_map(|update| match update.entity {
                     Entity::TableEntry(entry) => entry.action,
                     _ => None,
@@ -172,19 +172,9 @@ fn write(switch: &Switch, text: &str, name: &str) -> Result<u64, Refusal> {
     })?
 }
 
-/// Entries of commands of BMv2's command line.
-pub(crate) fn of_bmv2(text: &str, schema: &Schema) -> Result<entries::Entries, Refusal> {
-    entries::read(entries::Format::Bmv2, "command", text.as_bytes(), schema)
-        .map_err(|messages| Refusal::new(RefusalKind::Usage, messages.render(Style::default())))
-}
-
 fn done(result: Result<(), SwitchError>) -> Answered {
     result?;
     Ok(json!({}))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn wait_ready(switch: &Switch, timeout_ms: u64, is_over: &dyn Fn() -> bool) -> Answered {

@@ -9,6 +9,7 @@ use control::{
     Batch, Entity, EntryQuery, Fault, FieldMatch, Query, Schema, TableAction, TableEntry, TableId, Target,
     Update, UpdateKind, apply,
 };
+use diagnostics::render::Style;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, HashMap};
 
@@ -137,6 +138,12 @@ impl Handles {
         numbered.sort_by_key(|(handle, _)| *handle);
         Ok(numbered)
     }
+}
+
+/// Entries of commands of BMv2's command line.
+pub(crate) fn of_bmv2(text: &str, schema: &Schema) -> Result<entries::Entries, Refusal> {
+    entries::read(entries::Format::Bmv2, "command", text.as_bytes(), schema)
+        .map_err(|messages| Refusal::new(RefusalKind::Usage, messages.render(Style::default())))
 }
 
 fn write(schema: &Schema, target: &mut dyn Target, kind: UpdateKind, entry: TableEntry) -> Result<(), Fault> {

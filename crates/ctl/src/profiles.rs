@@ -2,8 +2,9 @@
 //!
 //! The handle of a member or of a group is its id less 1. A new one gets the smallest handle that is free.
 
-use crate::answer::{hex, of_bmv2};
+use crate::handles::of_bmv2;
 use crate::refusal::{Refusal, RefusalKind};
+use crate::show::hex;
 use control::schema::{ActionProfile, Object};
 use control::{
     Action, ActionProfileGroup, ActionProfileMember, Batch, Entity, Fault, GroupId, GroupMember, MemberId,

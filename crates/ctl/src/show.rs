@@ -201,6 +201,11 @@ fn replicas(replicas: &[Replica]) -> Json {
     replicas.iter().map(one).collect()
 }
 
+/// Two digits for each byte.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// An entity of any kind, with names instead of ids.
 pub(crate) fn entity(schema: &Schema, entity: &Entity) -> Json {
     let name = |id: u32| schema.name_of(id).to_string();

@@ -62,7 +62,8 @@ fn cell(register: &str, data: &str) -> String {
 #[test]
 fn f01_signed_numbers_are_extended_by_their_sign() {
     let desk = desk_with(&["int<12>", "Signed", "tuple<int<8>, bit<8>>"]);
-    let forms: [(&str, fn(&str) -> String); 3] = [
+    type Data = fn(&str) -> String;
+    let forms: [(&str, Data); 3] = [
         ("memory0", |value| format!("bitstring: '{value}'")),
         ("memory1", |value| format!("header {{ is_valid: true bitstrings: '{value}' }}")),
         ("memory2", |value| {

@@ -64,7 +64,7 @@ impl Direct {
         }
     }
 
-    /// What the control plane writes with an entry; without a count the counter goes on.
+    /// Sets the cells as the control plane writes an entry; without a count the counter goes on.
     pub(super) fn write(&mut self, count: Option<Count>, rates: Option<MeterRates>, now_ns: u64) {
         if let Some(count) = count {
             (self.n_packets, self.n_bytes) = (count.n_packets, count.n_bytes);

@@ -43,7 +43,7 @@ pub(crate) struct RawEntry {
     pub(crate) data: Vec<u8>,
     /// The one-shot to write; `None` in entries that were read.
     pub(crate) one_shot: Option<Box<RawOneShot>>,
-    /// What is written to the direct cells; `None` in tables without any, and in entries that were read.
+    /// Values for the direct cells; `None` in tables without any, and in entries that were read.
     pub(crate) cells: Option<Box<RawCells>>,
     pub(crate) idle_timeout_ns: u64,
     pub(crate) last_hit_ns: u64,
@@ -100,7 +100,8 @@ pub(crate) struct Ops<'a> {
 
 impl<'a> Ops<'a> {
     /// `raw` was created by these functions and lives for `'a`. During `'a` it is not used otherwise, except that workers may
-    /// run packets while only operations are called that `concurrent_ops` of their table's layout lists.
+    /// run packets while only operations are called that find and read entries without their cells, or that `concurrent_ops` of
+    /// their table's layout lists.
     #[expect(unsafe_code, reason = "what is promised here, methods rely on")]
     pub(crate) unsafe fn new(
         raw: *mut abi::Instance,

@@ -57,8 +57,8 @@ pub(crate) enum ConcurrentOp {
 }
 
 // SAFETY: what `raw` points to is used by control operations, one at a time under the lock of `state`, and by workers, each
-// exclusively owned, within the gate; the gate is closed unless `concurrent_ops` of the table lists the
-// operation. The runtime (`rt/sd_abi.h`) says that this is what it needs. Nothing in it belongs to a thread.
+// exclusively owned, within the gate; the gate is closed unless the operation only finds entries, or `concurrent_ops` of the
+// table lists it. The runtime (`rt/sd_abi.h`) says that this is what it needs. Nothing in it belongs to a thread.
 #[expect(unsafe_code, reason = "a raw pointer makes it neither")]
 unsafe impl Send for Instance {}
 // SAFETY: as above.

@@ -21,7 +21,7 @@ const IDLE: u64 = u64::MAX;
 /// microseconds.
 const N_LOOKS: u32 = 1000;
 const NAP: Duration = Duration::from_micros(20);
-/// Who closes the gate again and again waits so long at most for workers that wait at it.
+/// Longest wait for workers that have found the gate closed, see [`QuiesceGate::let_in`].
 const LET_IN_TIME: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
@@ -153,8 +153,8 @@ impl QuiesceGate {
         closed
     }
 
-    /// Waits until the workers have come in that have found the gate closed. Without it who closes the gate at once again keeps
-    /// them out: they wake up too late.
+    /// Waits until the workers have come in that have found the gate closed. A caller that closes the
+    /// gate again at once would keep them out otherwise: they wake up too late.
     pub(crate) fn let_in(&self) {
         let begin = Instant::now();
         for seat in &self.seats {

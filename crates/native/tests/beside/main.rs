@@ -199,6 +199,7 @@ fn who_writes_does_not_wait_for_a_burst() {
             control.delete(table, &old.matches, old.priority).unwrap();
         }
         assert!(control.default_action(table).is_some());
+        assert!(control.find(table, &entry(&program, table, 7, 1).matches, 0).is_none());
     }
     for key in 100..200 {
         control.insert(lean, entry(&program, lean, key, 1), 0).unwrap();
