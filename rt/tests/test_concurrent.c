@@ -65,6 +65,8 @@ static struct sd_entry_view view_of(uint32_t i, uint64_t generation)
     static struct written all[N_BATCH];
     static uint32_t at;
     static struct sd_weighted choices[N_BATCH][2];
+    /* A worker counts in these cells as soon as it finds the entry. */
+    static const struct sd_count count = {0, 7};
     struct written *data = &all[at % N_BATCH];
     struct sd_weighted *weighted = choices[at++ % N_BATCH];
     *data = written(value_of(i), mask_of(i), generation);
@@ -78,6 +80,7 @@ static struct sd_entry_view view_of(uint32_t i, uint64_t generation)
         .data = (const uint8_t *)data,
         .n_weighted = mix == ONE_SHOTS ? 2 : 0,
         .weighted = weighted,
+        .count = mix == COUNTED ? &count : NULL,
     };
 }
 
