@@ -13,7 +13,7 @@
 
 #include "base/sd_base.h"
 
-#define SD_ABI_VERSION 12u
+#define SD_ABI_VERSION 13u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -575,10 +575,11 @@ struct sd_entry_view {
     /* In tables with idle timeouts only. */
     uint64_t idle_timeout_ns;
     uint64_t last_hit_ns;
-    /* Values for the direct counter and the direct meter, whose buckets begin full. NULL: zeros in a new entry, and no
+    /* Values for the direct counter, and for the direct meter, whose buckets begin full, and its counts of colours. NULL: zeros in a new entry, and no
        change of an old one. NULL in results. */
     const struct sd_count *count;
     const struct sd_meter_rates *rates;
+    const struct sd_colour_counts *colours;
 };
 
 struct sd_count {
@@ -586,14 +587,33 @@ struct sd_count {
     uint64_t n_bytes;
 };
 
-/* Rates are per second, in the meter's unit. */
+/* Packets that a meter has marked: green, yellow, red (enum sd_colour). */
+struct sd_colour_counts {
+    struct sd_count counts[3];
+};
+
+/* How a meter marks packets. */
+enum sd_meter_type {
+    /* RFC 2698 */
+    SD_METER_TWO_RATE_THREE_COLOUR,
+    /* RFC 2697 */
+    SD_METER_SINGLE_RATE_THREE_COLOUR,
+    /* One bucket: RFC 2697 with an excess burst of 0, and never yellow. */
+    SD_METER_SINGLE_RATE_TWO_COLOUR
+};
+
+/* Rates are per second, in the meter's unit; bursts are in that unit. */
 struct sd_meter_rates {
     uint64_t committed_rate;
     uint64_t committed_burst;
+    /* Used by two-rate meters only. */
     uint64_t peak_rate;
     uint64_t peak_burst;
+    /* Used by single-rate three-colour meters only. */
+    uint64_t excess_burst;
     uint32_t is_set;
-    uint32_t reserved;
+    /* enum sd_meter_type */
+    uint32_t meter_type;
 };
 
 #define SD_DEFAULT_ENTRY UINT64_MAX
@@ -645,6 +665,9 @@ struct sd_control_ops {
     uint32_t (*direct_rates)(struct sd_instance *, uint32_t table, uint64_t handle, struct sd_meter_rates *);
     uint32_t (*set_direct_rates)(struct sd_instance *, uint32_t table, uint64_t handle,
                                  const struct sd_meter_rates *, uint64_t now_ns);
+    uint32_t (*direct_colours)(struct sd_instance *, uint32_t table, uint64_t handle, struct sd_colour_counts *);
+    uint32_t (*set_direct_colours)(struct sd_instance *, uint32_t table, uint64_t handle,
+                                   const struct sd_colour_counts *);
     /* Reports entries whose idle timeout has passed since the last hit or report: at most `n_max` handles, ascending.
        Returns their number. */
     uint32_t (*table_take_expired)(struct sd_instance *, uint32_t table, uint64_t now_ns, uint64_t *handles,
@@ -682,6 +705,9 @@ struct sd_control_ops {
     uint32_t (*meter_read)(struct sd_instance *, uint32_t object, uint64_t index, struct sd_meter_rates *);
     uint32_t (*meter_write)(struct sd_instance *, uint32_t object, uint64_t index,
                             const struct sd_meter_rates *, uint64_t now_ns);
+    uint32_t (*meter_read_colours)(struct sd_instance *, uint32_t object, uint64_t index, struct sd_colour_counts *);
+    uint32_t (*meter_write_colours)(struct sd_instance *, uint32_t object, uint64_t index,
+                                    const struct sd_colour_counts *);
     uint32_t (*register_read)(struct sd_instance *, uint32_t object, uint64_t index, uint8_t *cell);
     uint32_t (*register_write)(struct sd_instance *, uint32_t object, uint64_t index, const uint8_t *cell);
 };

@@ -46,6 +46,19 @@ SD_LOCAL bool sd_counters_init(struct sd_object *o, uint32_t n_workers)
 
 /* --- For the control plane --- */
 
+SD_INLINE void sd_count_sum(struct sd_count *sum, const struct sd_count *count)
+{
+    sum->n_packets += count->n_packets;
+    sum->n_bytes += count->n_bytes;
+}
+
+/* Counts wrap, so the cell of one worker can take the difference between what is wanted and the sum of all. */
+SD_INLINE void sd_count_correct(struct sd_count *cell, struct sd_count wanted, struct sd_count sum)
+{
+    cell->n_packets += wanted.n_packets - sum.n_packets;
+    cell->n_bytes += wanted.n_bytes - sum.n_bytes;
+}
+
 SD_LOCAL uint32_t sd_counter_get(struct sd_instance *instance, uint32_t object, uint64_t index,
                                          struct sd_count *count)
 {
@@ -55,11 +68,8 @@ SD_LOCAL uint32_t sd_counter_get(struct sd_instance *instance, uint32_t object, 
     if (index >= o->type->size)
         return SD_OUT_OF_RANGE;
     *count = o->counters.common;
-    for (uint32_t i = 0; i < instance->n_workers; i++) {
-        const struct sd_count *cell = sd_counter_cell(&o->counters, i, index);
-        count->n_packets += cell->n_packets;
-        count->n_bytes += cell->n_bytes;
-    }
+    for (uint32_t i = 0; i < instance->n_workers; i++)
+        sd_count_sum(count, sd_counter_cell(&o->counters, i, index));
     return SD_OK;
 }
 
@@ -79,10 +89,7 @@ SD_LOCAL uint32_t sd_counter_set(struct sd_instance *instance, uint32_t object, 
     uint32_t status = sd_counter_get(instance, object, index, &now);
     if (status != SD_OK)
         return status;
-    /* Counts wrap, so the cell of one worker can take the difference. */
-    struct sd_count *cell = sd_counter_cell(&o->counters, 0, index);
-    cell->n_packets += count.n_packets - now.n_packets;
-    cell->n_bytes += count.n_bytes - now.n_bytes;
+    sd_count_correct(sd_counter_cell(&o->counters, 0, index), count, now);
     return SD_OK;
 }
 

@@ -26,6 +26,10 @@ struct sd_meter_array {
     struct sd_lazy memory;
     struct sd_meter_rates common;
     uint64_t common_since_ns;
+    /* Counts of colours, with cells for each worker as in counters. */
+    struct sd_lazy colours;
+    size_t worker_bytes;
+    struct sd_colour_counts common_colours;
 };
 
 struct sd_register_array {

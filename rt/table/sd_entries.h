@@ -155,7 +155,10 @@ SD_LOCAL bool sd_table_begin(struct sd_table *t, const struct sd_table_type *typ
     t->secrets = calloc(n_secrets, sizeof *t->secrets);
     t->ones = calloc(1, type->key_bytes ? type->key_bytes : 1);
     t->default_data = sd_alloc_lines(1, t->data_bytes);
-    if (!t->secrets || !t->ones || !t->default_data)
+    bool has_cells = type->has_direct_counter || type->has_direct_meter;
+    if (has_cells)
+        t->default_cells = sd_alloc_lines(t->n_workers, sizeof *t->default_cells);
+    if (!t->secrets || !t->ones || !t->default_data || (has_cells && !t->default_cells))
         return false;
     sd_secrets_init(t->secrets, n_secrets, seed);
     for (uint32_t i = 0; i < type->n_keys; i++) {
@@ -192,6 +195,7 @@ SD_LOCAL void sd_table_free(struct sd_table *t)
     free(t->secrets);
     free(t->ones);
     free(t->default_data);
+    free(t->default_cells);
 }
 
 /* --- Finding entries by handle --- */
@@ -278,9 +282,12 @@ SD_LOCAL bool sd_table_reserve_slot(struct sd_table *t)
         if (t->n_slots > UINT32_MAX - 1 - SD_CHUNK_SLOTS || !sd_chunks_reserve(t))
             return false;
         struct sd_chunk chunk = {sd_alloc_lines(SD_CHUNK_SLOTS, t->entry_bytes), NULL};
-        if (t->type->has_direct_counter)
-            chunk.counts = sd_alloc_lines((size_t)t->n_workers * SD_CHUNK_SLOTS, sizeof *chunk.counts);
-        if (!chunk.entries || (t->type->has_direct_counter && !chunk.counts)) {
+        size_t n_counts = sd_chunk_counts(t, t->type);
+        if (t->type->has_direct_meter)
+            n_counts += (size_t)t->n_workers * SD_CHUNK_SLOTS * SD_N_COLOURS;
+        if (n_counts)
+            chunk.counts = sd_alloc_lines(n_counts, sizeof *chunk.counts);
+        if (!chunk.entries || (n_counts && !chunk.counts)) {
             free(chunk.entries);
             free(chunk.counts);
             return false;
@@ -309,6 +316,13 @@ SD_INLINE void sd_entry_set_count(const struct sd_table *t, const struct sd_entr
         *sd_entry_count(t, e, i) = i == 0 ? count : (struct sd_count){0, 0};
 }
 
+/* The same for the counts of the direct meter. */
+SD_INLINE void sd_entry_set_colours(const struct sd_table *t, const struct sd_entry *e, struct sd_colour_counts colours)
+{
+    for (uint32_t i = 0; i < t->n_workers; i++)
+        *sd_slot_colours(t, t->type, e->slot, i) = i == 0 ? colours : (struct sd_colour_counts){0};
+}
+
 /* Sets the cells that a view gives; no worker updates the entry. */
 SD_INLINE void sd_entry_set_cells(const struct sd_table *t, const struct sd_entry *e, const struct sd_entry_view *view,
                                   uint64_t now_ns)
@@ -317,6 +331,8 @@ SD_INLINE void sd_entry_set_cells(const struct sd_table *t, const struct sd_entr
         sd_entry_set_count(t, e, *view->count);
     if (t->type->has_direct_meter && view->rates)
         sd_meter_set(sd_entry_meter(t, e), view->rates, now_ns);
+    if (t->type->has_direct_meter && view->colours)
+        sd_entry_set_colours(t, e, *view->colours);
 }
 
 #endif

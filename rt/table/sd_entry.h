@@ -61,9 +61,18 @@ struct sd_entry_times {
 
 struct sd_chunk {
     uint8_t *entries;
-    /* Direct counters: SD_CHUNK_SLOTS cells for each worker, or NULL. */
+    /* For each worker SD_CHUNK_SLOTS cells of the direct counter; behind those of all workers, as many counts of the colours of
+       the direct meter. NULL: the table has neither. */
     struct sd_count *counts;
 };
+
+/* Packets that a worker has counted for the default entry. */
+struct sd_default_cells {
+    struct sd_count count;
+    struct sd_colour_counts colours;
+};
+
+_Static_assert(sizeof(struct sd_default_cells) == SD_LINE_BYTES, "the cells of two workers share no line");
 
 struct sd_entry_ops;
 
@@ -120,7 +129,8 @@ struct sd_table {
 
     uint32_t default_action;
     uint8_t *default_data;
-    struct sd_count default_count;
+    /* For each worker; NULL without direct counters and meters. */
+    struct sd_default_cells *default_cells;
     struct sd_meter default_meter;
 };
 
@@ -148,6 +158,19 @@ SD_ALWAYS_INLINE struct sd_entry *sd_chunk_entry(const struct sd_table *t, const
 SD_ALWAYS_INLINE struct sd_count *sd_chunk_count(const struct sd_chunk *chunk, uint32_t slot, uint32_t worker)
 {
     return chunk->counts + (size_t)worker * SD_CHUNK_SLOTS + (slot & (SD_CHUNK_SLOTS - 1));
+}
+
+SD_ALWAYS_INLINE size_t sd_chunk_counts(const struct sd_table *t, const struct sd_table_type *type)
+{
+    return type->has_direct_counter ? (size_t)t->n_workers * SD_CHUNK_SLOTS : 0;
+}
+
+/* In tables with a direct meter. */
+SD_ALWAYS_INLINE struct sd_colour_counts *sd_slot_colours(const struct sd_table *t, const struct sd_table_type *type,
+                                                          uint32_t slot, uint32_t worker)
+{
+    struct sd_count *counts = sd_chunk_at(t, slot)->counts + sd_chunk_counts(t, type);
+    return (struct sd_colour_counts *)(void *)counts + (size_t)worker * SD_CHUNK_SLOTS + (slot & (SD_CHUNK_SLOTS - 1));
 }
 
 SD_ALWAYS_INLINE struct sd_entry *sd_entry_at(const struct sd_table *t, uint32_t slot)

@@ -77,25 +77,36 @@ struct sd_lookup_state {
         (void)w, (void)t, (void)type, (void)key, (void)key_bytes, (void)state;                                         \
     }
 
-/* The cells of the entry whose action runs. NULL where there are none. */
+/* The worker's cells of the entry whose action runs, and its meter. NULL where there are none. */
 struct sd_direct {
     struct sd_count *count;
     struct sd_meter *meter;
-    /* The cell of the default action belongs to all workers. */
-    bool is_shared;
+    struct sd_colour_counts *colours;
 };
 
 /* Called before a lookup of a table with `direct_on_call`: the cells are those of the default action until an entry is hit. */
 SD_INLINE void sd_direct_default(struct sd_worker *w, uint32_t table)
 {
     struct sd_table *t = &w->instance->tables[table];
-    w->direct[table] = (struct sd_direct){&t->default_count, &t->default_meter, true};
+    struct sd_default_cells *cells = &t->default_cells[w->index];
+    w->direct[table] = (struct sd_direct){&cells->count, &t->default_meter, &cells->colours};
 }
 
 /* No action of the table runs. */
 SD_INLINE void sd_direct_none(struct sd_worker *w, uint32_t table)
 {
-    w->direct[table] = (struct sd_direct){NULL, NULL, false};
+    w->direct[table] = (struct sd_direct){NULL, NULL, NULL};
+}
+
+/* Meters a packet for an entry, or for the default entry, and counts its colour. */
+SD_ALWAYS_INLINE void sd_direct_mark(struct sd_worker *w, const struct sd_packet *packet, uint32_t table,
+                                     const struct sd_table_type *type, struct sd_meter *meter,
+                                     struct sd_colour_counts *colours)
+{
+    uint64_t n = type->direct_meter_unit == SD_UNIT_BYTES ? packet->length_bytes : 1;
+    uint32_t colour = sd_meter_mark(meter, SD_GREEN, n, w->now_ns);
+    sd_colours_add(colours, colour, packet->length_bytes);
+    w->direct_colours[table] = (uint8_t)(1 + colour);
 }
 
 /* Updates the last hit, the direct counter `count` and the direct meter. The caller passes the counter, because its address
@@ -115,15 +126,13 @@ SD_ALWAYS_INLINE void sd_entry_hit(struct sd_worker *w, const struct sd_packet *
     if (type->direct_on_call) {
         w->direct[table].count = count;
         w->direct[table].meter = type->has_direct_meter ? sd_entry_meter(t, e) : NULL;
-        w->direct[table].is_shared = false;
+        w->direct[table].colours = type->has_direct_meter ? sd_slot_colours(t, type, e->slot, w->index) : NULL;
         return;
     }
     if (type->has_direct_counter)
         sd_count_add(count, type->direct_counter_unit, 1, packet->length_bytes);
-    if (type->has_direct_meter) {
-        uint64_t n = type->direct_meter_unit == SD_UNIT_BYTES ? packet->length_bytes : 1;
-        w->direct_colours[table] = (uint8_t)(1 + sd_meter_mark(sd_entry_meter(t, e), SD_GREEN, n, w->now_ns));
-    }
+    if (type->has_direct_meter)
+        sd_direct_mark(w, packet, table, type, sd_entry_meter(t, e), sd_slot_colours(t, type, e->slot, w->index));
 }
 
 /* The action that the member, group or one-shot of an entry selects. */
@@ -169,10 +178,16 @@ SD_ALWAYS_INLINE void sd_entry_prefetch(const struct sd_worker *w, const struct 
         __builtin_prefetch(sd_slot_count(t, slot, w->index), 1);
 }
 
-SD_ALWAYS_INLINE struct sd_found sd_table_miss(struct sd_worker *w, uint32_t table)
+/* The default action runs: its entry counts and meters like those that are hit. */
+SD_ALWAYS_INLINE struct sd_found sd_table_miss(struct sd_worker *w, const struct sd_packet *packet, uint32_t table,
+                                               const struct sd_table_type *type)
 {
-    const struct sd_table *t = &w->instance->tables[table];
+    struct sd_table *t = &w->instance->tables[table];
     w->table_counts[table].n_misses++;
+    if (!type->direct_on_call && type->has_direct_counter)
+        sd_count_add(&t->default_cells[w->index].count, type->direct_counter_unit, 1, packet->length_bytes);
+    if (!type->direct_on_call && type->has_direct_meter)
+        sd_direct_mark(w, packet, table, type, &t->default_meter, &t->default_cells[w->index].colours);
     return (struct sd_found){t->default_data, t->default_action, UINT32_MAX, SD_DEFAULT_ENTRY, NULL, false};
 }
 
@@ -215,8 +230,8 @@ SD_ALWAYS_INLINE struct sd_found sd_none_lookup_finish(struct sd_worker *w, stru
                                                        uint32_t key_bytes, const struct sd_lookup_state *state,
                                                        uint64_t selector_hash)
 {
-    (void)packet, (void)type, (void)key, (void)key_bytes, (void)state, (void)selector_hash;
-    return sd_table_miss(w, table);
+    (void)key, (void)key_bytes, (void)state, (void)selector_hash;
+    return sd_table_miss(w, packet, table, type);
 }
 
 #endif

@@ -34,6 +34,8 @@ SD_LOCAL uint32_t sd_record_add(struct sd_instance *instance, struct sd_table *t
         memcpy((uint8_t *)e + t->mask_at, view->mask, t->type->key_bytes);
     if (t->type->has_direct_counter)
         sd_entry_set_count(t, e, (struct sd_count){0, 0});
+    if (t->type->has_direct_meter)
+        sd_entry_set_colours(t, e, (struct sd_colour_counts){0});
     sd_entry_set_cells(t, e, view, now_ns);
     sd_target_set(t, e, view, target);
     status = t->structure->insert(t, e);

@@ -131,25 +131,20 @@ SD_INLINE uint32_t sd_direct_meter_colour(const struct sd_worker *w, uint32_t ta
 SD_INLINE void sd_direct_counter_count(struct sd_worker *w, uint32_t table, uint64_t n_bytes)
 {
     const struct sd_direct *direct = &w->direct[table];
-    uint32_t unit = w->instance->tables[table].type->direct_counter_unit;
-    if (!direct->count)
-        return;
-    if (!direct->is_shared) {
-        sd_count_add(direct->count, unit, 1, n_bytes);
-        return;
-    }
-    if (unit != SD_UNIT_BYTES)
-        __atomic_fetch_add(&direct->count->n_packets, 1, __ATOMIC_RELAXED);
-    if (unit != SD_UNIT_PACKETS)
-        __atomic_fetch_add(&direct->count->n_bytes, n_bytes, __ATOMIC_RELAXED);
+    if (direct->count)
+        sd_count_add(direct->count, w->instance->tables[table].type->direct_counter_unit, 1, n_bytes);
 }
 
 /* Meters a packet of the colour `before` for the entry of the table whose action runs, and returns its new colour. */
 SD_INLINE uint32_t sd_direct_meter_execute(struct sd_worker *w, uint32_t table, uint64_t before, uint64_t n_bytes)
 {
     const struct sd_direct *direct = &w->direct[table];
+    if (!direct->meter)
+        return SD_GREEN;
     uint64_t n = w->instance->tables[table].type->direct_meter_unit == SD_UNIT_BYTES ? n_bytes : 1;
-    return direct->meter ? sd_meter_mark(direct->meter, (uint32_t)before, n, w->now_ns) : SD_GREEN;
+    uint32_t colour = sd_meter_mark(direct->meter, (uint32_t)before, n, w->now_ns);
+    sd_colours_add(direct->colours, colour, n_bytes);
+    return colour;
 }
 
 /* Called when a packet begins a block. */

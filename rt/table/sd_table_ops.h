@@ -150,7 +150,7 @@ SD_LOCAL uint32_t sd_table_default(struct sd_instance *instance, uint32_t table,
     return t->default_action;
 }
 
-/* Finds the entry with direct cells, or NULL for the default entry, which has cells of its own that no packet updates. */
+/* Finds the entry with direct cells, or NULL for the default entry, which has cells of its own. */
 SD_LOCAL uint32_t sd_direct_entry(struct sd_instance *instance, uint32_t table, uint64_t handle,
                                           struct sd_table **t, struct sd_entry **e)
 {
@@ -172,11 +172,9 @@ SD_LOCAL uint32_t sd_direct_count(struct sd_instance *instance, uint32_t table, 
     struct sd_entry *e;
     if (sd_direct_entry(instance, table, handle, &t, &e) != SD_OK || !t->type->has_direct_counter)
         return SD_NOT_FOUND;
-    *count = e ? (struct sd_count){0, 0} : t->default_count;
-    for (uint32_t i = 0; e && i < t->n_workers; i++) {
-        count->n_packets += sd_entry_count(t, e, i)->n_packets;
-        count->n_bytes += sd_entry_count(t, e, i)->n_bytes;
-    }
+    *count = (struct sd_count){0, 0};
+    for (uint32_t i = 0; i < t->n_workers; i++)
+        sd_count_sum(count, e ? sd_entry_count(t, e, i) : &t->default_cells[i].count);
     return SD_OK;
 }
 
@@ -187,10 +185,10 @@ SD_LOCAL uint32_t sd_set_direct_count(struct sd_instance *instance, uint32_t tab
     struct sd_entry *e;
     if (sd_direct_entry(instance, table, handle, &t, &e) != SD_OK || !t->type->has_direct_counter)
         return SD_NOT_FOUND;
-    if (!e)
-        t->default_count = count;
-    else
-        sd_entry_set_count(t, e, count);
+    for (uint32_t i = 0; i < t->n_workers; i++) {
+        struct sd_count *cell = e ? sd_entry_count(t, e, i) : &t->default_cells[i].count;
+        *cell = i == 0 ? count : (struct sd_count){0, 0};
+    }
     return SD_OK;
 }
 
@@ -213,6 +211,36 @@ SD_LOCAL uint32_t sd_set_direct_rates(struct sd_instance *instance, uint32_t tab
     if (sd_direct_entry(instance, table, handle, &t, &e) != SD_OK || !t->type->has_direct_meter)
         return SD_NOT_FOUND;
     sd_meter_set(e ? sd_entry_meter(t, e) : &t->default_meter, rates, now_ns);
+    return SD_OK;
+}
+
+SD_LOCAL struct sd_colour_counts *sd_direct_colours_at(const struct sd_table *t, const struct sd_entry *e, uint32_t worker)
+{
+    return e ? sd_slot_colours(t, t->type, e->slot, worker) : &t->default_cells[worker].colours;
+}
+
+SD_LOCAL uint32_t sd_direct_colours(struct sd_instance *instance, uint32_t table, uint64_t handle,
+                                    struct sd_colour_counts *colours)
+{
+    struct sd_table *t;
+    struct sd_entry *e;
+    if (sd_direct_entry(instance, table, handle, &t, &e) != SD_OK || !t->type->has_direct_meter)
+        return SD_NOT_FOUND;
+    *colours = (struct sd_colour_counts){0};
+    for (uint32_t i = 0; i < t->n_workers; i++)
+        sd_colours_sum(colours, sd_direct_colours_at(t, e, i));
+    return SD_OK;
+}
+
+SD_LOCAL uint32_t sd_set_direct_colours(struct sd_instance *instance, uint32_t table, uint64_t handle,
+                                        const struct sd_colour_counts *colours)
+{
+    struct sd_table *t;
+    struct sd_entry *e;
+    if (sd_direct_entry(instance, table, handle, &t, &e) != SD_OK || !t->type->has_direct_meter)
+        return SD_NOT_FOUND;
+    for (uint32_t i = 0; i < t->n_workers; i++)
+        *sd_direct_colours_at(t, e, i) = i == 0 ? *colours : (struct sd_colour_counts){0};
     return SD_OK;
 }
 

@@ -58,7 +58,8 @@ static void test_counters(uint32_t unit, uint64_t packets_each, uint64_t bytes_e
 
 static struct sd_meter_rates rates(uint64_t cir, uint64_t cbs, uint64_t pir, uint64_t pbs)
 {
-    return (struct sd_meter_rates){cir, cbs, pir, pbs, 1, 0};
+    return (struct sd_meter_rates){
+        .committed_rate = cir, .committed_burst = cbs, .peak_rate = pir, .peak_burst = pbs, .is_set = 1};
 }
 
 /* The vectors of the interpreter's own tests. */
@@ -98,6 +99,100 @@ static void test_mark(void)
     r.is_set = 0;
     sd_meter_set(&meter, &r, 0);
     CHECK(sd_meter_mark(&meter, SD_GREEN, UINT64_MAX, 0) == SD_GREEN && meter.rates.committed_rate == 0);
+}
+
+/* The colours that packets of the colours `before` get from a fresh meter, all in one moment. */
+static bool marks(struct sd_meter_rates r, const uint32_t before[4], const uint32_t after[4])
+{
+    struct sd_meter meter = {0};
+    sd_meter_set(&meter, &r, 0);
+    for (int i = 0; i < 4; i++)
+        if (sd_meter_mark(&meter, before[i], 1, 0) != after[i])
+            return false;
+    return true;
+}
+
+/* RFC 2697, and one rate with two colours: the vectors of the interpreter's own tests. */
+static void test_mark_single_rate(void)
+{
+    enum { G = SD_GREEN, Y = SD_YELLOW, R = SD_RED };
+    static const uint32_t green[4] = {G, G, G, G};
+    struct sd_meter_rates r = {
+        .committed_rate = 1, .committed_burst = 2, .excess_burst = 1, .is_set = 1, .meter_type = SD_METER_SINGLE_RATE_THREE_COLOUR};
+    struct sd_meter meter = {0};
+    sd_meter_set(&meter, &r, 0);
+    static const struct {
+        uint64_t now_ns;
+        uint32_t colours[4];
+    } moments[] = {
+        {0, {G, G, Y, R}},
+        /* One token goes to the committed bucket; after three seconds it is full, and so is the excess bucket. */
+        {1000000000, {G, R, R, R}},
+        {4000000000, {G, G, Y, R}},
+        {UINT64_MAX, {G, G, Y, R}},
+    };
+    for (size_t i = 0; i < SD_ARRAY_LEN(moments); i++)
+        for (int j = 0; j < 4; j++)
+            CHECK(sd_meter_mark(&meter, green[j], 1, moments[i].now_ns) == moments[i].colours[j]);
+    r.committed_rate = 0;
+    r.committed_burst = 1;
+    /* A yellow packet takes from the excess bucket alone, a red one from none. */
+    CHECK(marks(r, (const uint32_t[]){R, Y, Y, G}, (const uint32_t[]){R, Y, R, G}));
+    CHECK(marks(r, (const uint32_t[]){G, G, G, Y}, (const uint32_t[]){G, Y, R, R}));
+    /* Two colours: what is not green is red. */
+    r.meter_type = SD_METER_SINGLE_RATE_TWO_COLOUR;
+    CHECK(marks(r, (const uint32_t[]){R, Y, G, G}, (const uint32_t[]){R, R, G, R}));
+    /* The excess bucket fills up to its burst, whatever is left over. */
+    r = (struct sd_meter_rates){
+        .committed_rate = UINT64_MAX, .excess_burst = UINT64_MAX, .is_set = 1, .meter_type = SD_METER_SINGLE_RATE_THREE_COLOUR};
+    sd_meter_set(&meter, &r, 0);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, UINT64_MAX - 1, 0) == SD_YELLOW);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, UINT64_MAX, UINT64_MAX) == SD_YELLOW);
+    CHECK(sd_meter_mark(&meter, SD_GREEN, 1, UINT64_MAX) == SD_RED);
+}
+
+static bool colours_are(const struct sd_colour_counts *colours, uint64_t n_green, uint64_t n_yellow, uint64_t n_red,
+                        uint64_t packet_bytes)
+{
+    uint64_t n[] = {n_green, n_yellow, n_red};
+    for (int i = 0; i < SD_N_COLOURS; i++)
+        if (colours->counts[i].n_packets != n[i] || colours->counts[i].n_bytes != n[i] * packet_bytes)
+            return false;
+    return true;
+}
+
+/* Counts of colours: of all workers, with and without rates, reset for one cell and for all. */
+static void test_colours(void)
+{
+    struct fixture f;
+    fixture_begin(&f);
+    f.pipeline.n_objects = 1;
+    f.objects[0] = (struct sd_object_type){.kind = SD_OBJECT_METER, .unit = SD_UNIT_PACKETS, .size = LARGE};
+    fixture_create(&f, 2);
+    struct sd_worker *w = sd_instance_worker(f.instance, 0), *other = sd_instance_worker(f.instance, 1);
+    struct sd_meter_rates r = rates(0, 1, 0, 2);
+    struct sd_colour_counts colours, none = {0};
+    uint32_t colour;
+    CHECK(sd_meter_execute(w, 60, 0, LARGE - 1, SD_GREEN, &colour));
+    CHECK(ops->meter_write(f.instance, 0, UINT64_MAX, &r, 0) == SD_OK);
+    for (int i = 0; i < 4; i++)
+        CHECK(sd_meter_execute(i % 2 ? w : other, 60, 0, LARGE - 1, SD_GREEN, &colour));
+    CHECK(ops->meter_read_colours(f.instance, 0, LARGE - 1, &colours) == SD_OK && colours_are(&colours, 2, 1, 2, 60));
+    CHECK(ops->meter_read_colours(f.instance, 0, 0, &colours) == SD_OK && colours_are(&colours, 0, 0, 0, 60));
+    CHECK(!sd_meter_execute(w, 60, 0, LARGE, SD_GREEN, &colour));
+    CHECK(ops->meter_read_colours(f.instance, 0, LARGE, &colours) == SD_OUT_OF_RANGE);
+    CHECK(ops->meter_write_colours(f.instance, 0, LARGE, &none) == SD_OUT_OF_RANGE);
+    CHECK(ops->meter_read_colours(f.instance, 1, 0, &colours) == SD_NOT_FOUND);
+    CHECK(ops->meter_write_colours(f.instance, 1, 0, &none) == SD_NOT_FOUND);
+    CHECK(ops->meter_write_colours(f.instance, 0, LARGE - 1, &none) == SD_OK);
+    CHECK(ops->meter_read_colours(f.instance, 0, LARGE - 1, &colours) == SD_OK && colours_are(&colours, 0, 0, 0, 60));
+    CHECK(sd_meter_execute(other, 60, 0, LARGE - 1, SD_RED, &colour) && colour == SD_RED);
+    CHECK(ops->meter_read_colours(f.instance, 0, LARGE - 1, &colours) == SD_OK && colours_are(&colours, 0, 0, 1, 60));
+    /* What was read can be written. */
+    CHECK(ops->meter_write_colours(f.instance, 0, UINT64_MAX, &colours) == SD_OK);
+    CHECK(sd_meter_execute(w, 60, 0, 0, SD_YELLOW, &colour) && colour == SD_YELLOW);
+    CHECK(ops->meter_read_colours(f.instance, 0, 0, &colours) == SD_OK && colours_are(&colours, 0, 1, 1, 60));
+    fixture_end(&f);
 }
 
 static void test_meters(void)
@@ -271,6 +366,8 @@ int main(void)
     test_counters(SD_UNIT_BYTES, 0, 1);
     test_counters(SD_UNIT_BOTH, 1, 1);
     test_mark();
+    test_mark_single_rate();
+    test_colours();
     test_meters();
     for (uint32_t cell_bytes = 1; cell_bytes <= 40; cell_bytes++)
         test_registers(cell_bytes);

@@ -261,7 +261,7 @@ static void insert_batch(const struct sd_table_type *type, struct sd_instance *i
                          uint64_t now_ns)
 {
     static struct listed entries[BATCH_MAX];
-    struct sd_entry_view views[BATCH_MAX];
+    static struct sd_entry_view views[BATCH_MAX];
     uint64_t handles[BATCH_MAX];
     uint8_t statuses[BATCH_MAX];
     uint32_t n = (uint32_t)below(&state, BATCH_MAX + 1), n_expected = 0;
@@ -694,21 +694,87 @@ static void test_limits(void)
     f.packet.length_bytes = 60;
     CHECK(sd_direct_meter_colour(w, 1) == SD_GREEN && w->direct_colours[1] == 0);
     CHECK(sd_table_lookup(w, &f.packet, 1, f.instance->tables[1].type, &key, 1, 0).hit && w->direct_colours[1] == 1 + SD_GREEN);
-    struct sd_meter_rates rates = {0, 100, 0, 100, 1, 0}, read;
+    struct sd_meter_rates rates = {.committed_burst = 100, .peak_burst = 100, .is_set = 1}, read;
     CHECK(ops->set_direct_rates(f.instance, 1, 3, &rates, 0) == SD_OK);
     CHECK(sd_table_lookup(w, &f.packet, 1, f.instance->tables[1].type, &key, 1, 0).hit && sd_direct_meter_colour(w, 1) == SD_GREEN);
     CHECK(sd_table_lookup(w, &f.packet, 1, f.instance->tables[1].type, &key, 1, 0).hit && sd_direct_meter_colour(w, 1) == SD_RED);
     key = 200;
-    CHECK(!sd_table_lookup(w, &f.packet, 1, f.instance->tables[1].type, &key, 1, 0).hit && sd_direct_meter_colour(w, 1) == SD_RED);
+    /* The default entry has a meter of its own. */
+    CHECK(!sd_table_lookup(w, &f.packet, 1, f.instance->tables[1].type, &key, 1, 0).hit && sd_direct_meter_colour(w, 1) == SD_GREEN);
+    struct sd_colour_counts colours, zeros = {0};
+    CHECK(ops->direct_colours(f.instance, 1, 3, &colours) == SD_OK);
+    CHECK(colours.counts[SD_GREEN].n_packets == 2 && colours.counts[SD_RED].n_packets == 1);
+    CHECK(colours.counts[SD_GREEN].n_bytes == 120 && colours.counts[SD_RED].n_bytes == 60);
+    CHECK(ops->set_direct_colours(f.instance, 1, 3, &zeros) == SD_OK);
+    CHECK(ops->direct_colours(f.instance, 1, 3, &colours) == SD_OK && colours.counts[SD_GREEN].n_packets == 0);
+    CHECK(ops->direct_colours(f.instance, 1, SD_DEFAULT_ENTRY, &colours) == SD_OK);
+    CHECK(colours.counts[SD_GREEN].n_packets == 1 && colours.counts[SD_GREEN].n_bytes == 60);
+    CHECK(ops->direct_colours(f.instance, 1, 0, &colours) == SD_NOT_FOUND);
+    CHECK(ops->direct_colours(f.instance, 0, SD_DEFAULT_ENTRY, &colours) == SD_NOT_FOUND);
+    /* The entry that comes next into the slot begins with zeros. */
+    key = 9;
+    CHECK(sd_table_lookup(w, &f.packet, 1, f.instance->tables[1].type, &key, 1, 0).hit);
+    CHECK(ops->table_remove(f.instance, 1, &view) == SD_OK);
+    w->direct_colours[1] = 1 + SD_RED;
     sd_direct_colours_reset(w);
     CHECK(sd_direct_meter_colour(w, 1) == SD_GREEN);
-    CHECK(ops->direct_rates(f.instance, 1, 3, &read) == SD_OK && read.is_set && read.peak_burst == 100);
+    view.kind = SD_ENTRY_ACTION;
+    CHECK(ops->table_insert(f.instance, 1, &view, 0, &handle) == SD_OK && handle == 4);
+    CHECK(ops->direct_colours(f.instance, 1, 4, &colours) == SD_OK && memcmp(&colours, &zeros, sizeof zeros) == 0);
+    CHECK(ops->set_direct_rates(f.instance, 1, 4, &rates, 0) == SD_OK);
+    CHECK(ops->direct_rates(f.instance, 1, 4, &read) == SD_OK && read.is_set && read.peak_burst == 100);
     CHECK(ops->direct_rates(f.instance, 1, SD_DEFAULT_ENTRY, &read) == SD_OK && !read.is_set);
     CHECK(ops->set_direct_rates(f.instance, 1, SD_DEFAULT_ENTRY, &rates, 0) == SD_OK);
     CHECK(ops->direct_rates(f.instance, 1, SD_DEFAULT_ENTRY, &read) == SD_OK && read.is_set);
     CHECK(ops->direct_rates(f.instance, 1, 0, &read) == SD_NOT_FOUND);
     struct sd_count count;
     CHECK(ops->direct_count(f.instance, 1, 3, &count) == SD_NOT_FOUND);
+    fixture_end(&f);
+}
+
+/* The default entry counts its packets, for all workers, with keys and without. */
+static void test_default_cells(void)
+{
+    struct fixture f;
+    fixture_begin(&f);
+    struct sd_table_type *keyless = fixture_table(&f, 0), *on_call = fixture_table(&f, 2);
+    keyless->has_direct_counter = keyless->has_direct_meter = 1;
+    keyless->direct_counter_unit = SD_UNIT_BOTH;
+    keyless->direct_meter_unit = SD_UNIT_PACKETS;
+    fixture_key(on_call, f.keys[1], SD_MATCH_EXACT, 8, 1, 0);
+    on_call->has_direct_counter = on_call->has_direct_meter = on_call->direct_on_call = 1;
+    on_call->direct_counter_unit = SD_UNIT_BOTH;
+    fixture_create(&f, 2);
+    struct sd_worker *w[] = {sd_instance_worker(f.instance, 0), sd_instance_worker(f.instance, 1)};
+    struct sd_meter_rates rates = {.committed_burst = 1, .peak_burst = 2, .is_set = 1};
+    struct sd_colour_counts colours;
+    struct sd_count count;
+    uint8_t key = 0;
+    f.packet.length_bytes = 60;
+    CHECK(ops->set_direct_rates(f.instance, 0, SD_DEFAULT_ENTRY, &rates, 0) == SD_OK);
+    for (int i = 0; i < 3; i++) {
+        CHECK(!sd_table_lookup(w[i % 2], &f.packet, 0, f.instance->tables[0].type, NULL, 0, 0).hit);
+        CHECK(sd_direct_meter_colour(w[i % 2], 0) == (uint32_t)i);
+        sd_direct_default(w[i % 2], 1);
+        CHECK(!sd_table_lookup(w[i % 2], &f.packet, 1, f.instance->tables[1].type, &key, 1, 0).hit);
+    }
+    CHECK(ops->direct_count(f.instance, 0, SD_DEFAULT_ENTRY, &count) == SD_OK && count.n_packets == 3 && count.n_bytes == 180);
+    CHECK(ops->direct_colours(f.instance, 0, SD_DEFAULT_ENTRY, &colours) == SD_OK);
+    for (int i = 0; i < SD_N_COLOURS; i++)
+        CHECK(colours.counts[i].n_packets == 1 && colours.counts[i].n_bytes == 60);
+    /* Only the call of the action counts there. */
+    CHECK(ops->direct_count(f.instance, 1, SD_DEFAULT_ENTRY, &count) == SD_OK && count.n_packets == 0);
+    sd_direct_counter_count(w[0], 1, 60);
+    sd_direct_counter_count(w[1], 1, 60);
+    CHECK(sd_direct_meter_execute(w[1], 1, SD_YELLOW, 60) == SD_GREEN);
+    CHECK(ops->direct_count(f.instance, 1, SD_DEFAULT_ENTRY, &count) == SD_OK && count.n_packets == 2 && count.n_bytes == 120);
+    CHECK(ops->direct_colours(f.instance, 1, SD_DEFAULT_ENTRY, &colours) == SD_OK && colours.counts[SD_GREEN].n_packets == 1);
+    CHECK(ops->set_direct_count(f.instance, 1, SD_DEFAULT_ENTRY, (struct sd_count){7, 8}) == SD_OK);
+    CHECK(ops->direct_count(f.instance, 1, SD_DEFAULT_ENTRY, &count) == SD_OK && count.n_packets == 7 && count.n_bytes == 8);
+    sd_direct_none(w[0], 1);
+    sd_direct_counter_count(w[0], 1, 60);
+    CHECK(sd_direct_meter_execute(w[0], 1, SD_RED, 60) == SD_GREEN);
+    CHECK(ops->direct_count(f.instance, 1, SD_DEFAULT_ENTRY, &count) == SD_OK && count.n_packets == 7);
     fixture_end(&f);
 }
 
@@ -741,5 +807,6 @@ int main(void)
     test_prefixes();
     test_cells();
     test_limits();
+    test_default_cells();
     return 0;
 }

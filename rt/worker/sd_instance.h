@@ -95,7 +95,7 @@ SD_LOCAL bool sd_object_init(struct sd_object *o, const struct sd_object_type *t
     o->type = type;
     switch ((enum sd_object_kind)type->kind) {
     case SD_OBJECT_COUNTER: return sd_counters_init(o, n_workers);
-    case SD_OBJECT_METER: return sd_meters_init(o);
+    case SD_OBJECT_METER: return sd_meters_init(o, n_workers);
     case SD_OBJECT_REGISTER: return sd_registers_init(o);
     case SD_OBJECT_ACTION_PROFILE:
     case SD_OBJECT_ACTION_SELECTOR: return sd_profile_init(o);
@@ -108,7 +108,7 @@ SD_LOCAL void sd_object_free(struct sd_object *o)
 {
     switch (o->type ? (enum sd_object_kind)o->type->kind : SD_OBJECT_OTHER) {
     case SD_OBJECT_COUNTER: sd_lazy_free(&o->counters.memory); break;
-    case SD_OBJECT_METER: sd_lazy_free(&o->meters.memory); break;
+    case SD_OBJECT_METER: sd_meters_free(o); break;
     case SD_OBJECT_REGISTER:
         sd_lazy_free(&o->registers.memory);
         free(o->registers.common);
@@ -253,6 +253,8 @@ SD_CONTROL const struct sd_control_ops sd_control_ops = {
     .set_direct_count = sd_set_direct_count,
     .direct_rates = sd_direct_rates,
     .set_direct_rates = sd_set_direct_rates,
+    .direct_colours = sd_direct_colours,
+    .set_direct_colours = sd_set_direct_colours,
     .table_take_expired = sd_table_take_expired,
     .member_insert = sd_member_insert,
     .member_modify = sd_member_modify,
@@ -270,6 +272,8 @@ SD_CONTROL const struct sd_control_ops sd_control_ops = {
     .counter_write = sd_counter_set,
     .meter_read = sd_meter_get_rates,
     .meter_write = sd_meter_set_rates,
+    .meter_read_colours = sd_meter_get_colours,
+    .meter_write_colours = sd_meter_set_colours,
     .register_read = sd_register_get,
     .register_write = sd_register_set,
 };

@@ -6,8 +6,8 @@
 //! Both read entities in one order: what others refer to comes first.
 
 use crate::{
-    Code, CounterData, Data, Entity, EntityKey, EntryQuery, Extras, Fault, Problem, Query, Schema,
-    TableEntry, Target, Update, UpdateKind, validate, writable,
+    Code, CounterData, Data, Entity, EntityKey, EntryQuery, Extras, Fault, MeterCounterData, MeterEntry,
+    Problem, Query, Schema, TableEntry, Target, Update, UpdateKind, validate, writable,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -26,7 +26,7 @@ pub struct Migration {
     pub faults: Vec<String>,
 }
 
-/// How counters and meters of table entries are copied.
+/// How counters and meters of table entries are copied. Those of default entries come with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DirectCells {
     /// In one update with their entry.
@@ -51,8 +51,8 @@ pub fn mirror(schema: &Schema, from: &dyn Target, to: &mut dyn Target) -> Result
 }
 
 /// Writes what a controller has changed in `from` into `to`, whose program has `to_schema` and which no controller has written
-/// to: entities that the program of `from` does not declare, default actions, direct counters and meters, times since the last
-/// hit. Entries that a controller has deleted are deleted.
+/// to: entities that the program of `from` does not declare, default actions, counters and meters with their counts of
+/// colours, times since the last hit. Entries that a controller has deleted are deleted.
 pub fn migrate(
     from_schema: &Schema,
     from: &mut dyn Target,
@@ -167,16 +167,20 @@ fn queries(schema: &Schema, cells: DirectCells) -> Vec<Query> {
         Query::Groups { profile: None, group: None },
     ];
     for table in schema.tables.iter() {
-        let is_with_entries = cells == DirectCells::WithEntries;
-        let extras = Extras {
-            meter_config: is_with_entries && table.direct_meter.is_some(),
-            counter_data: is_with_entries && table.direct_counter.is_some(),
-            time_since_last_hit: is_with_entries && table.has_idle_timeout,
-            ..Extras::default()
+        let with_cells = Extras {
+            meter_config: table.direct_meter.is_some(),
+            counter_data: table.direct_counter.is_some(),
+            meter_counter_data: table.direct_meter.is_some(),
+            time_since_last_hit: table.has_idle_timeout,
         };
-        let query = EntryQuery { table: Some(table.id), extras, ..EntryQuery::default() };
-        all.push(Query::TableEntries(EntryQuery { is_default_action: true, ..query.clone() }));
-        all.push(Query::TableEntries(query));
+        let extras = match cells {
+            DirectCells::WithEntries => with_cells,
+            DirectCells::Separate => Extras::default(),
+        };
+        let query = EntryQuery { table: Some(table.id), ..EntryQuery::default() };
+        let default = EntryQuery { is_default_action: true, extras: with_cells, ..query.clone() };
+        all.push(Query::TableEntries(default));
+        all.push(Query::TableEntries(EntryQuery { extras, ..query }));
     }
     all.extend([
         Query::MulticastGroups(None),
@@ -184,11 +188,11 @@ fn queries(schema: &Schema, cells: DirectCells) -> Vec<Query> {
         Query::Digests(None),
         Query::Registers { register: None, index: None },
         Query::Counters { counter: None, index: None },
-        Query::Meters { meter: None, index: None, with_counter_data: false },
+        Query::Meters { meter: None, index: None, with_counter_data: true },
     ]);
     if cells == DirectCells::Separate {
         all.extend([
-            Query::DirectMeters { entry: None, with_counter_data: false },
+            Query::DirectMeters { entry: None, with_counter_data: true },
             Query::DirectCounters { entry: None },
         ]);
     }
@@ -226,7 +230,14 @@ fn make_equal(schema: &Schema, from: &dyn Target, to: &mut dyn Target, query: &Q
             Some(_) => UpdateKind::Modify,
             None => UpdateKind::Insert,
         };
-        to.write(&Update { kind, entity })?;
+        match entity {
+            // To write the action of the program would make it one that the controller has set.
+            Entity::TableEntry(entry) if entry.is_default_action => {
+                let action = entry.action.filter(|_| !from.has_default_of_program(entry.table));
+                to.restore(kind, Entity::TableEntry(TableEntry { action, ..entry }))?;
+            }
+            entity => to.write(&Update { kind, entity })?,
+        }
     }
     Ok(())
 }
@@ -236,11 +247,14 @@ struct Change {
     update: Update,
     /// Time since the last hit of an entry with a timeout, in nanoseconds.
     idle_ns: Option<i64>,
+    /// Packets that the meter of the entity has counted.
+    colours: Option<MeterCounterData>,
 }
 
 /// The change that gives a fresh target an entity of `from`; `None` if the program of `from` declares it as it is.
 fn change(to_schema: &Schema, from: &dyn Target, entity: Entity) -> Option<Change> {
     let (mut idle_ns, mut is_declared) = (None, false);
+    let mut colours = None;
     let entity = match entity {
         Entity::TableEntry(entry) => {
             idle_ns = entry.time_since_last_hit_ns.filter(|_| entry.idle_timeout_ns > 0);
@@ -251,22 +265,28 @@ fn change(to_schema: &Schema, from: &dyn Target, entity: Entity) -> Option<Chang
             let counter_data = entry.counter_data.filter(|data| *data != CounterData::default());
             let mut entry = TableEntry { action, counter_data, is_const: false, ..entry };
             to_schema.direct_uses.strip(&mut entry);
+            colours = entry.meter_counter_data;
             Entity::TableEntry(entry)
+        }
+        Entity::Meter(meter) => {
+            colours = meter.counter_data;
+            Entity::Meter(meter)
         }
         other => other,
     };
+    let colours = colours.filter(|colours| *colours != MeterCounterData::default());
     let entity = writable(entity);
     let (kind, is_initial) = match &entity {
         Entity::TableEntry(entry) if is_declared => {
             let TableEntry { action, counter_data, meter_config, metadata, .. } = entry;
-            let has_data = counter_data.is_some() || meter_config.is_some();
+            let has_data = counter_data.is_some() || meter_config.is_some() || colours.is_some();
             let has_metadata = !metadata.is_empty() || entry.controller_metadata != 0;
             (UpdateKind::Modify, action.is_none() && !has_data && !has_metadata)
         }
         Entity::Counter(counter) => {
             (UpdateKind::Modify, counter.data.is_none_or(|data| data == CounterData::default()))
         }
-        Entity::Meter(meter) => (UpdateKind::Modify, meter.config.is_none()),
+        Entity::Meter(meter) => (UpdateKind::Modify, meter.config.is_none() && colours.is_none()),
         Entity::Register(register) => (UpdateKind::Modify, register.data.as_ref().is_none_or(is_zero)),
         Entity::ValueSet(value_set) => (UpdateKind::Modify, value_set.members.is_empty()),
         Entity::TableEntry(_)
@@ -279,7 +299,7 @@ fn change(to_schema: &Schema, from: &dyn Target, entity: Entity) -> Option<Chang
         | Entity::Digest(_)
         | Entity::Extern(_) => (UpdateKind::Insert, false),
     };
-    (!is_initial).then_some(Change { update: Update { kind, entity }, idle_ns })
+    (!is_initial).then_some(Change { update: Update { kind, entity }, idle_ns, colours })
 }
 
 fn is_zero(data: &Data) -> bool {
@@ -301,17 +321,22 @@ fn write_all(schema: &Schema, target: &mut dyn Target, changes: Vec<Change>) -> 
         .collect();
     let written = target.write_many(&valid);
     results.iter_mut().filter(|result| result.is_ok()).zip(written).for_each(|(result, of)| *result = of);
-    for (Change { mut update, idle_ns }, result) in changes.into_iter().zip(&mut results) {
+    for (Change { mut update, idle_ns, colours }, result) in changes.into_iter().zip(&mut results) {
         // The program declares it, or two names of the old program are one in the new.
         if matches!(result, Err(fault) if matches!(fault.problem(), Problem::AlreadyExists { .. })) {
             update.kind = UpdateKind::Modify;
             *result = target.write(&update);
         }
-        if idle_ns.is_some()
-            && result.is_ok()
-            && let Entity::TableEntry(entry) = update.entity
-        {
-            let entity = Entity::TableEntry(TableEntry { time_since_last_hit_ns: idle_ns, ..entry });
+        if result.is_ok() && (idle_ns.is_some() || colours.is_some()) {
+            let entity = match update.entity {
+                Entity::TableEntry(entry) => Entity::TableEntry(TableEntry {
+                    time_since_last_hit_ns: idle_ns,
+                    meter_counter_data: colours,
+                    ..entry
+                }),
+                Entity::Meter(meter) => Entity::Meter(MeterEntry { counter_data: colours, ..meter }),
+                other => other,
+            };
             *result = target.restore(UpdateKind::Modify, entity);
         }
     }

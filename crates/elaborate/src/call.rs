@@ -562,12 +562,25 @@ impl<'p> Body<'_, 'p> {
     ) -> Option<Expr> {
         let span = e.span;
         let mut args: Vec<Arg> = params.iter().map(|_| Arg::Absent).collect();
-        let mut copy_out = Vec::new();
+        let (mut copy_out, mut loaded) = (Vec::new(), Vec::new());
         let order = evaluation_order(call);
         for (n, &slot) in order.iter().enumerate() {
             let (Some(Some(arg)), Some(param)) = (call.args.get(slot), params.get(slot)) else { continue };
             let changes_later = self.any_changes(call, &order[n + 1..]);
-            args[slot] = match self.e.p.direction(*param) {
+            let direction = self.e.p.direction(*param);
+            if let Some(cell) = self.cell_of(op, arg) {
+                args[slot] = match direction {
+                    Direction::In | Direction::None => self.stored_cell(arg, cell),
+                    Direction::Out | Direction::InOut => match self.pass_one(direction, arg, arg.ty, false) {
+                        Passed::Out(target) | Passed::InOut(target, _) => {
+                            self.loaded_cell(target, cell, &mut copy_out, &mut loaded, arg.span)
+                        }
+                        Passed::Nothing | Passed::In(_) => Arg::Absent,
+                    },
+                };
+                continue;
+            }
+            args[slot] = match direction {
                 Direction::In | Direction::None => self.extern_value(arg, changes_later),
                 Direction::Out => self.extern_reference(Direction::Out, arg, &mut copy_out),
                 Direction::InOut => self.extern_reference(Direction::InOut, arg, &mut copy_out),
@@ -586,6 +599,7 @@ impl<'p> Body<'_, 'p> {
         let place = result.as_ref().map(|(place, _)| place.clone());
         let name = if op == ExternOp::Digest { self.digest_name(call).unwrap_or(name) } else { name };
         self.stmt(StmtKind::Extern { op, name, object, args, result: place }, span);
+        self.load_cells(&loaded, span);
         self.copy_out(&copy_out, span);
         result.map(|(place, ty)| Expr::read(place, ty))
     }
@@ -647,22 +661,30 @@ impl<'p> Body<'_, 'p> {
             }
             return Arg::In(value);
         }
-        if self.e.size(&ty).n_leaves > ARGUMENT_LEAVES_MAX {
-            self.e.faults.push(
-                diagnostics::Diagnostic::new(
-                    &crate::codes::VALUE_TOO_LARGE,
-                    arg.span,
-                    "this argument has more fields than an extern can take",
-                )
-                .label("of an extern")
-                .note(format!("at most {ARGUMENT_LEAVES_MAX} fields can be handed to an extern at once")),
-            );
+        if !self.fits_argument(&ty, arg.span) {
             return Arg::Absent;
         }
         let mut leaves = Vec::new();
         self.push_leaves(arg, changes_later, &mut leaves);
         self.e.is_full(leaves.len() as u64, arg.span);
         Arg::Fields(leaves)
+    }
+
+    /// Refuses a value with more fields than an extern can take.
+    pub fn fits_argument(&mut self, ty: &Type, span: Span) -> bool {
+        if self.e.size(ty).n_leaves <= ARGUMENT_LEAVES_MAX {
+            return true;
+        }
+        self.e.faults.push(
+            diagnostics::Diagnostic::new(
+                &crate::codes::VALUE_TOO_LARGE,
+                span,
+                "this argument has more fields than an extern can take",
+            )
+            .label("of an extern")
+            .note(format!("at most {ARGUMENT_LEAVES_MAX} fields can be handed to an extern at once")),
+        );
+        false
     }
 
     /// The leaves of a literal, or of a value, in order.

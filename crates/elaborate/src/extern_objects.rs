@@ -5,6 +5,7 @@
 //! another one is the hash of the data so far.
 
 use crate::body::Body;
+use crate::cells::Loaded;
 use crate::codes;
 use crate::elaborator::Elaborator;
 use arch::ExternOp;
@@ -136,8 +137,13 @@ impl Body<'_, '_> {
                 }
                 let index = self.expr(args.first()?);
                 let place = self.temporary(ty.clone(), span);
-                let list = vec![Arg::Ref(place.clone()), Arg::In(index)];
+                let cell_type = self.e.cell_type(&ty);
+                let cell = if cell_type == ty { place.clone() } else { self.temporary(cell_type, span) };
+                let list = vec![Arg::Ref(cell.clone()), Arg::In(index)];
                 self.extern_stmt(ExternOp::RegisterRead, "Register.read", Some(object), list, None, span);
+                if cell != place {
+                    self.load_cells(&[Loaded { to: place.clone(), ty: ty.clone(), cell }], span);
+                }
                 Some(Some(Expr::read(place, ty)))
             }
             _ => None,

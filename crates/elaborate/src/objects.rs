@@ -25,7 +25,12 @@ impl Elaborator<'_> {
                 (SmolStr::default(), Vec::new())
             }
         };
-        let type_args = ty_args.iter().map(|t| self.ty(*t)).collect();
+        let mut type_args: Vec<ir::Type> = ty_args.iter().map(|t| self.ty(*t)).collect();
+        if let Some(data) = self.register_data(&type_name)
+            && let Some(ty) = type_args.get_mut(data)
+        {
+            *ty = self.cell_type(ty);
+        }
         let args = self.constructor_arguments(node, &ty_args);
         let id = self.out.objects.alloc(ir::Object {
             name: self.object_name(node),
@@ -100,9 +105,16 @@ impl Elaborator<'_> {
                 NodeKind::Extern(_) => Constant::Object(self.extern_object(*node)),
                 NodeKind::Package(_) | NodeKind::Parser(_) | NodeKind::Control(_) => return None,
             },
-            Value::Aggregate(items) | Value::Header { fields: items, .. } => {
+            Value::Aggregate(items) => {
                 let types = self.parts(ty, items.len());
                 let fields = items.iter().zip(types).map(|(v, t)| self.object_argument(v, t));
+                Constant::Fields(fields.collect::<Option<_>>()?)
+            }
+            // The initial value of a register begins with the validity bit, as its cells do.
+            Value::Header { fields: items, valid } => {
+                let types = self.parts(ty, items.len());
+                let fields = items.iter().zip(types).map(|(v, t)| self.object_argument(v, t));
+                let fields = std::iter::once(Some(Constant::Bool(*valid))).chain(fields);
                 Constant::Fields(fields.collect::<Option<_>>()?)
             }
         })

@@ -6,7 +6,8 @@ use p4info::P4Info;
 /// Differences that a message names.
 const N_NAMED: usize = 10;
 
-/// Fails unless a P4Info is that of the program, or a part of it. Ids may differ, and so may what is for people only.
+/// Fails unless a P4Info is that of the program, or a part of it. Ids may differ, and so may what is for people only. How
+/// meters mark packets is the controller's choice, because programs do not state it.
 pub fn check_p4info(own: &P4Info, given: &P4Info) -> Result<(), ConfigFault> {
     let counts = |difference: &&p4info::Difference| {
         let last = difference.path.rsplit('.').next().unwrap_or_default();
@@ -18,7 +19,9 @@ pub fn check_p4info(own: &P4Info, given: &P4Info) -> Result<(), ConfigFault> {
         let is_id = matches!(last, "id" | "alias") || last.ends_with("_id") || last.contains("_ids");
         // No program can say it, and a controller may hold itself to it.
         let is_restriction = last == "weights_disallowed" && difference.left == "false";
-        !is_for_people && !is_left_out && !is_id && !is_restriction
+        let is_of_meter = ["meters[", "direct_meters["].iter().any(|list| difference.path.starts_with(list));
+        let is_meter_type = is_of_meter && difference.path.ends_with(".spec.type");
+        !is_for_people && !is_left_out && !is_id && !is_restriction && !is_meter_type
     };
     let differences = p4info::compare(own, given);
     let all: Vec<&p4info::Difference> = differences.iter().filter(counts).collect();

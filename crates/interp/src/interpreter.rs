@@ -12,7 +12,7 @@ use diagnostics::Span;
 use ir::{Action, Bits, BlockId, ObjectId, Program, TableId, ValueSetId};
 use std::sync::Arc;
 use target::store::shape::TableShapes;
-use target::store::{DirectCells, StoredEntry, TableUse};
+use target::store::{ColourCounts, DirectCells, StoredEntry, TableUse};
 use target::{BlockRunner, Config, Device, PortState, Preserve, Requests, Store, TrafficEvent, UserExtern};
 use trace::{Event, Observer};
 
@@ -285,6 +285,17 @@ impl Store for Interpreter {
         Ok(())
     }
 
+    fn set_direct_colours(
+        &mut self,
+        table: TableId,
+        entry: EntryRef,
+        colours: ColourCounts,
+    ) -> Result<(), TableError> {
+        let direct = self.tables.direct(table, entry).ok_or(TableError::NotFound)?;
+        direct.meter.colours = colours;
+        Ok(())
+    }
+
     fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)> {
         self.tables.take_expired(now_ns)
     }
@@ -374,6 +385,27 @@ impl Store for Interpreter {
         match index {
             Some(index) => array.set_rates(index, rates, now_ns)?,
             None => array.set_all_rates(rates, now_ns),
+        }
+        Ok(())
+    }
+
+    fn colours(&self, meter: ObjectId, index: u64) -> Result<ColourCounts, OutOfRange> {
+        match self.externs.object(meter) {
+            Some(ObjectState::Meter(array)) => array.colours(index),
+            _ => Err(no_cells(index)),
+        }
+    }
+
+    fn set_colours(
+        &mut self,
+        meter: ObjectId,
+        index: Option<u64>,
+        colours: ColourCounts,
+    ) -> Result<(), OutOfRange> {
+        let array = self.externs.meters(meter).ok_or(no_cells(index.unwrap_or(0)))?;
+        match index {
+            Some(index) => array.set_colours(index, colours)?,
+            None => array.set_all_colours(colours),
         }
         Ok(())
     }

@@ -130,6 +130,7 @@ impl Script {
             CommandKind::CheckCounter { check, .. } | CommandKind::CounterRead { check, .. } => {
                 check.is_some()
             }
+            CommandKind::CheckMeter { check, .. } => check.is_some(),
             CommandKind::RegisterRead { check, .. } => check.is_some(),
             _ => false,
         })

@@ -5,6 +5,7 @@
 pub enum Keyword {
     Add,
     CheckCounter,
+    CheckMeter,
     Clock,
     CounterRead,
     CounterWrite,
@@ -52,7 +53,12 @@ pub const KEYWORDS: &[(&str, Keyword, &str)] = &[
     (
         "check_counter",
         Keyword::CheckCounter,
-        "COUNTER(INDEX or $HANDLE) [packets|bytes ==|!=|<|<=|>|>= NUMBER]",
+        "COUNTER(INDEX or $HANDLE or default) [packets|bytes ==|!=|<|<=|>|>= NUMBER]",
+    ),
+    (
+        "check_meter",
+        Keyword::CheckMeter,
+        "METER(INDEX or $HANDLE or default) [green|yellow|red packets|bytes ==|!=|<|<=|>|>= NUMBER]",
     ),
     ("clock", Keyword::Clock, "TIME[ns|us|ms|s]"),
     ("counter_read", Keyword::CounterRead, "COUNTER INDEX [packets|bytes ==|!=|<|<=|>|>= NUMBER]"),

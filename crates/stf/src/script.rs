@@ -120,6 +120,11 @@ pub enum CommandKind {
         cell: Cell,
         check: Option<CounterCheck>,
     },
+    CheckMeter {
+        meter: Name,
+        cell: Cell,
+        check: Option<(Colour, CounterCheck)>,
+    },
     CounterRead {
         counter: Name,
         cell: Cell,
@@ -399,12 +404,22 @@ pub struct Weighted<T> {
     pub weight: Option<Number>,
 }
 
-/// Which counter of several.
+/// Which counter or meter of several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
     Index(Number),
     /// That of a table entry: `$A`, after `add ... = A`; the name is without `$`.
     Entry(Name),
+    /// That of the default entry: `default`.
+    Default(Span),
+}
+
+/// A colour that a meter gives packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    Green,
+    Yellow,
+    Red,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -42,7 +42,7 @@ SD_ALWAYS_INLINE struct sd_found sd_direct_lookup_finish(struct sd_worker *w, st
 {
     (void)key, (void)key_bytes;
     struct sd_entry *e = (struct sd_entry *)(void *)state->at;
-    return e ? sd_table_hit_entry(w, packet, table, type, e, selector_hash) : sd_table_miss(w, table);
+    return e ? sd_table_hit_entry(w, packet, table, type, e, selector_hash) : sd_table_miss(w, packet, table, type);
 }
 
 #endif

@@ -123,7 +123,7 @@ SD_ALWAYS_INLINE struct sd_found sd_exact_lookup_finish(struct sd_worker *w, str
         at = state->at + sd_exact_value_at(shape);
     } else {
         if (__atomic_load_n(&t->exact.n_entries, __ATOMIC_RELAXED) == 0)
-            return sd_table_miss(w, table);
+            return sd_table_miss(w, packet, table, type);
         /* A copy, so that the key itself can stay in registers. */
         uint8_t copy[SD_KEY_BYTES_MAX];
         const uint8_t *here = key;
@@ -132,7 +132,7 @@ SD_ALWAYS_INLINE struct sd_found sd_exact_lookup_finish(struct sd_worker *w, str
             here = memcpy(copy, key, key_bytes);
         at = sd_exact_look(&t->exact, key_bytes, shape.value_bytes, here);
         if (!at)
-            return sd_table_miss(w, table);
+            return sd_table_miss(w, packet, table, type);
     }
     if (!type->entries_are_inline) {
         struct sd_exact_value value;

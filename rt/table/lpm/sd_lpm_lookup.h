@@ -110,7 +110,7 @@ SD_ALWAYS_INLINE struct sd_found sd_lpm_lookup_finish(struct sd_worker *w, struc
     const struct sd_table *t = &w->instance->tables[table];
     if (state->at) {
         if (state->at == SD_LOOKUP_MISS)
-            return sd_table_miss(w, table);
+            return sd_table_miss(w, packet, table, type);
         struct sd_entry *e = (struct sd_entry *)(void *)state->at;
         return sd_table_hit_entry(w, packet, table, type, e, selector_hash);
     }
@@ -118,7 +118,7 @@ SD_ALWAYS_INLINE struct sd_found sd_lpm_lookup_finish(struct sd_worker *w, struc
     uint32_t n_limbs = sd_lpm_limbs(type, key, key_bytes, limbs);
     uint32_t slot = sd_lpm_lookup(&t->lpm, limbs, n_limbs);
     if (slot == SD_NO_SLOT)
-        return sd_table_miss(w, table);
+        return sd_table_miss(w, packet, table, type);
     return sd_table_hit_slot(w, packet, table, type, slot, selector_hash);
 }
 

@@ -21,7 +21,7 @@ SD_ALWAYS_INLINE struct sd_found sd_prefix_hash_lookup_finish(struct sd_worker *
         if (e)
             return sd_table_hit_entry(w, packet, table, type, e, selector_hash);
     }
-    return sd_table_miss(w, table);
+    return sd_table_miss(w, packet, table, type);
 }
 
 #endif

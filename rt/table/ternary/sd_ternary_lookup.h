@@ -15,7 +15,7 @@ SD_ALWAYS_INLINE struct sd_found sd_ternary_lookup_finish(struct sd_worker *w, s
     const struct sd_table *t = &w->instance->tables[table];
     uint32_t slot = sd_ternary_lookup(&t->ternary, key, key_bytes);
     if (slot == SD_NO_SLOT)
-        return sd_table_miss(w, table);
+        return sd_table_miss(w, packet, table, type);
     return sd_table_hit_slot(w, packet, table, type, slot, selector_hash);
 }
 

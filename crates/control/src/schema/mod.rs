@@ -332,13 +332,14 @@ pub enum MeterUnit {
 }
 
 /// Marking algorithm of a meter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum MeterType {
     /// RFC 2698.
+    #[default]
     TwoRateThreeColor,
     /// RFC 2697.
     SingleRateThreeColor,
-    /// A token bucket.
+    /// A token bucket: RFC 2697 with an excess burst of 0, and never yellow.
     SingleRateTwoColor,
 }
 

@@ -280,6 +280,67 @@ fn g06_default_entries_are_modified_and_reset() {
     desk.reads(&counted, &[&format!("table_entry {{ {default} do(NoAction) counter_data {{}} }}")]);
 }
 
+/// In v1model every miss counts for the default entry, and its direct meter marks the packet.
+#[test]
+fn g06_default_entries_count_and_meter_misses() {
+    let desk = Desk::new();
+    let counted = |data: &str| {
+        format!(
+            "table_entry {{ table_id: $pairs is_default_action: true do(NoAction) counter_data {{ {data} }} }}"
+        )
+    };
+    let question = "table_entry { table_id: $pairs is_default_action: true counter_data {} }";
+    desk.write(&[r"insert table_entry { table_id: $pairs exact(1,\x01) exact(2,\x02) do(forward,\x03) }"]);
+    desk.device.receive(1, &[0, 1, 0, 2, 0, 0, 0, 0]);
+    desk.reads(question, &[&counted("")]);
+    desk.device.receive(1, &[0, 9, 0, 2, 0, 0, 0, 0]);
+    desk.device.receive(1, &[0, 9, 0, 2, 0, 0, 0, 0, 0]);
+    desk.reads(question, &[&counted("packet_count: 2 byte_count: 17")]);
+    // The default action is another one, the counter goes on; without an action all begins anew.
+    desk.write(&[r"modify table_entry { table_id: $pairs is_default_action: true do(stamp,\x07,\x08) }"]);
+    desk.device.receive(1, &[0, 9, 0, 2, 0, 0, 0, 0]);
+    let stamped = counted("packet_count: 3 byte_count: 25").replace("do(NoAction)", r"do(stamp,\x07,\x08)");
+    desk.reads(question, &[&stamped]);
+    desk.write(&["modify table_entry { table_id: $pairs is_default_action: true }"]);
+    desk.reads(question, &[&counted("")]);
+    // The meter of the default entry.
+    let default = "table_id: $limits_table is_default_action: true";
+    let rates = "meter_config { cburst: 8 pburst: 16 }";
+    let none = "meter_counter_data { green {} yellow {} red {} }";
+    desk.write(&[&format!("modify table_entry {{ {default} do(NoAction) {rates} {none} }}")]);
+    for _ in 0..4 {
+        desk.device.receive(1, &[0, 1, 0, 2, 0, 0, 0, 0]);
+    }
+    let colours = "meter_counter_data { green { packet_count: 1 byte_count: 8 } \
+                   yellow { packet_count: 1 byte_count: 8 } red { packet_count: 2 byte_count: 16 } }";
+    let question = format!("table_entry {{ {default} meter_config {{}} meter_counter_data {{}} }}");
+    desk.reads(&question, &[&format!("table_entry {{ {default} do(NoAction) {rates} {colours} }}")]);
+    desk.write(&[&format!("modify table_entry {{ {default} }}")]);
+    desk.reads(&question, &[&format!("table_entry {{ {default} do(NoAction) {none} }}")]);
+}
+
+/// In PSA the default entry counts where the action calls `count`.
+#[test]
+fn g06_default_entries_of_psa_count_where_the_action_does() {
+    let psa = include_str!("../../../../tests/programs/psa_externs/program.p4");
+    let include = include_str!("../../../../tests/programs/include/psa.p4");
+    let desk = Desk::with(&psa.replace("#include \"../include/psa.p4\"", include), |_| {});
+    let packet =
+        [0x11, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x39];
+    let default = "table_id: $counters is_default_action: true";
+    let question = format!("table_entry {{ {default} counter_data {{}} }}");
+    desk.device.receive(1, &packet);
+    let once = "counter_data { packet_count: 1 byte_count: 21 }";
+    desk.reads(&question, &[&format!("table_entry {{ {default} do(counted) {once} }}")]);
+    desk.write(&[&format!("modify table_entry {{ {default} do(not_counted) }}")]);
+    desk.device.receive(1, &packet);
+    desk.reads(&question, &[&format!("table_entry {{ {default} do(not_counted) }}")]);
+    desk.write(&[&format!("modify table_entry {{ {default} do(counted_twice) }}")]);
+    desk.device.receive(1, &packet);
+    let thrice = "counter_data { packet_count: 3 byte_count: 63 }";
+    desk.reads(&question, &[&format!("table_entry {{ {default} do(counted_twice) {thrice} }}")]);
+}
+
 #[test]
 fn g07_const_entries_keep_their_actions() {
     let desk = Desk::new();

@@ -92,8 +92,126 @@ fn i02_meters_take_rates_and_bursts() {
     desk.reads(&question, &[&question]);
 }
 
+/// The same program with meters of another kind.
+fn desk_with_meters(kind: p4info::proto::p4::config::v1::meter_spec::Type) -> Desk {
+    Desk::with(crate::desk::LINES, |p4info| {
+        let (meters, direct) = (&mut p4info.meters, &mut p4info.direct_meters);
+        for spec in meters.iter_mut().map(|of| &mut of.spec).chain(direct.iter_mut().map(|of| &mut of.spec)) {
+            spec.get_or_insert_default().r#type = kind.into();
+        }
+    })
+}
+
+/// Sends four packets of 8 bytes at once and returns how many were green, yellow and red in the first cell.
+fn colours_of_four(desk: &Desk) -> [i64; 3] {
+    for _ in 0..4 {
+        desk.device.receive(0, &[0; 8]);
+    }
+    let found = desk.read("meter_entry { meter_id: $rates index {} counter_data {} }");
+    let Some(p4info::proto::p4::v1::entity::Entity::MeterEntry(entry)) = &found[0].entity else { panic!() };
+    let data = entry.counter_data.unwrap();
+    [data.green, data.yellow, data.red].map(|count| count.map_or(0, |count| count.packet_count))
+}
+
 #[test]
-#[ignore = "waits for counts of colours"]
+fn i02_two_rates_take_no_excess_burst() {
+    let desk = Desk::new();
+    let cell = |config: &str| format!("meter_entry {{ meter_id: $rates index {{}} config {{ {config} }} }}");
+    // Room for one green packet and a yellow one.
+    desk.write(&[&format!("modify {}", cell("cir: 0 cburst: 8 pir: 0 pburst: 16"))]);
+    assert_eq!(colours_of_four(&desk), [1, 1, 2]);
+    desk.refuses(
+        Code::InvalidArgument,
+        &[(&format!("modify {}", cell("cir: 1 cburst: 8 pir: 1 pburst: 16 eburst: 8")), "eburst")],
+    );
+}
+
+#[test]
+fn i02_a_single_rate_with_three_colours_has_an_excess_burst() {
+    use p4info::proto::p4::config::v1::meter_spec::Type;
+    let desk = desk_with_meters(Type::SingleRateThreeColor);
+    let cell = |config: &str| format!("meter_entry {{ meter_id: $rates index {{}} config {{ {config} }} }}");
+    let refused = [
+        "cir: 1 cburst: 2 pir: 2 pburst: 2 eburst: 3",
+        "cir: 1 cburst: 2 pir: 1 pburst: 3 eburst: 3",
+        "eburst: -1",
+    ];
+    let refused = refused.map(|config| format!("modify {}", cell(config)));
+    desk.refuses(Code::InvalidArgument, &refused.each_ref().map(|text| (text.as_str(), "")));
+    let config = "cburst: 8 pburst: 8 eburst: 16";
+    desk.write(&[&format!("modify {}", cell(config))]);
+    desk.reads("meter_entry { meter_id: $rates index {} }", &[&cell(config)]);
+    assert_eq!(colours_of_four(&desk), [1, 2, 1]);
+    // Direct meters, and all cells of an array.
+    let limited = r"table_id: $limits_table exact(1,\x01)";
+    desk.write(&[
+        &format!("insert table_entry {{ {limited} do(limited,\\x03) meter_config {{ {config} }} }}"),
+        &format!("modify meter_entry {{ meter_id: $rates config {{ {config} }} }}"),
+    ]);
+    desk.reads(
+        &format!("direct_meter_entry {{ table_entry {{ {limited} }} }}"),
+        &[&format!("direct_meter_entry {{ table_entry {{ {limited} }} config {{ {config} }} }}")],
+    );
+    assert!(desk.read("meter_entry { meter_id: $rates }").contains(&desk.entity(&cell(config))));
+}
+
+#[test]
+fn i02_a_single_rate_with_two_colours_has_one_bucket() {
+    use p4info::proto::p4::config::v1::meter_spec::Type;
+    let desk = desk_with_meters(Type::SingleRateTwoColor);
+    let cell = |config: &str| format!("meter_entry {{ meter_id: $rates index {{}} config {{ {config} }} }}");
+    let refused = ["cir: 1 cburst: 8 pir: 1 pburst: 8 eburst: 1", "cir: 1 cburst: 8 pir: 2 pburst: 8"];
+    let refused = refused.map(|config| format!("modify {}", cell(config)));
+    desk.refuses(Code::InvalidArgument, &refused.each_ref().map(|text| (text.as_str(), "")));
+    desk.write(&[&format!("modify {}", cell("cburst: 8 pburst: 8"))]);
+    desk.reads("meter_entry { meter_id: $rates index {} }", &[&cell("cburst: 8 pburst: 8")]);
+    assert_eq!(colours_of_four(&desk), [1, 0, 3]);
+}
+
+#[test]
+fn i02_colours_of_direct_meters_are_counted_and_reset() {
+    let desk = Desk::new();
+    let limited = r"table_id: $limits_table exact(1,\x01)";
+    let forward = r"do(limited,\x03)";
+    let rates = "{ cburst: 8 pburst: 16 }";
+    let none = "{ green {} yellow {} red {} }";
+    desk.write(&[&format!("insert table_entry {{ {limited} {forward} meter_config {rates} }}")]);
+    let direct = |rest: &str| format!("direct_meter_entry {{ table_entry {{ {limited} }} {rest} }}");
+    let entry = |rest: &str| format!("table_entry {{ {limited} {forward} {rest} }}");
+    let question = format!("table_entry {{ {limited} meter_counter_data {{}} }}");
+    desk.reads(&question, &[&entry(&format!("meter_counter_data {none}"))]);
+    for _ in 0..4 {
+        desk.device.receive(1, &[0, 1, 0, 2, 0, 0, 0, 0]);
+    }
+    let counted = "{ green { packet_count: 1 byte_count: 8 } yellow { packet_count: 1 byte_count: 8 } \
+                   red { packet_count: 2 byte_count: 16 } }";
+    desk.reads(&direct("counter_data {}"), &[&direct(&format!("config {rates} counter_data {counted}"))]);
+    desk.reads(&direct(""), &[&direct(&format!("config {rates}"))]);
+    desk.reads(&question, &[&entry(&format!("meter_counter_data {counted}"))]);
+    // Only zeros can be written, alone, with their entry, or with others in a batch.
+    let one = "{ yellow { byte_count: 1 } }";
+    desk.refuses(
+        Code::InvalidArgument,
+        &[
+            (&format!("modify {}", direct(&format!("counter_data {one}"))), "reset to 0"),
+            (&format!("modify {}", entry(&format!("meter_counter_data {one}"))), "reset to 0"),
+        ],
+    );
+    desk.reads(&question, &[&entry(&format!("meter_counter_data {counted}"))]);
+    // A change of rates leaves the counts.
+    desk.write(&[&format!("modify {}", entry(""))]);
+    desk.reads(&question, &[&entry(&format!("meter_counter_data {counted}"))]);
+    desk.write(&[&format!("modify {}", entry(&format!("meter_counter_data {none}")))]);
+    desk.reads(&question, &[&entry(&format!("meter_counter_data {none}"))]);
+    // Without rates all packets are green.
+    desk.device.receive(1, &[0, 1, 0, 2, 0, 0, 0, 0]);
+    let green = "{ green { packet_count: 1 byte_count: 8 } yellow {} red {} }";
+    desk.reads(&direct("counter_data {}"), &[&direct(&format!("counter_data {green}"))]);
+    desk.write(&[&format!("modify {}", direct(&format!("counter_data {none}")))]);
+    desk.reads(&direct("counter_data {}"), &[&direct(&format!("counter_data {none}"))]);
+}
+
+#[test]
 fn i02_colours_are_counted_and_reset() {
     let desk = Desk::new();
     let cell = |rest: &str| format!("meter_entry {{ meter_id: $rates index {{ index: 2 }} {rest} }}");
@@ -176,4 +294,46 @@ fn i04_registers_take_values_of_their_type() {
         "register_entry { register_id: $memory index { index: 1 } }",
         &[r"register_entry { register_id: $memory index { index: 1 } data { bitstring: '\x0f\xff' } }"],
     );
+}
+
+#[test]
+fn i04_registers_of_headers_keep_validity() {
+    let program = include_str!("../../../../tests/programs/header_registers/program.p4")
+        .replace(
+            "#include \"../include/probe.p4\"",
+            include_str!("../../../../tests/programs/include/probe.p4"),
+        )
+        .replace(
+            "#include \"../include/switch.p4\"",
+            include_str!("../../../../tests/programs/include/switch.p4"),
+        );
+    let desk = Desk::with(&program, |_| {});
+    let cell = |register: &str, data: &str| {
+        format!("register_entry {{ register_id: ${register} index {{ index: 1 }} data {{ {data} }} }}")
+    };
+    let question = "register_entry { register_id: $alone index { index: 1 } }";
+    let packet = |kind: u8| [kind, 0, 0, 0, 1, 0, 0, 0, 0, 0x12, 0x34, 0, 0, 0];
+    desk.reads(question, &[&cell("alone", "header {}")]);
+    desk.device.receive(1, &packet(0));
+    let valid = r"header { is_valid: true bitstrings: '\x07' bitstrings: '\x12\x34' }";
+    desk.reads(question, &[&cell("alone", valid)]);
+    desk.device.receive(1, &packet(1));
+    desk.reads(question, &[&cell("alone", "header {}")]);
+    // What a controller has written is what a packet reads.
+    desk.write(&[&format!("modify {}", cell("alone", &valid.replace("07", "09")))]);
+    desk.device.take_sent();
+    desk.device.receive(1, &packet(4));
+    assert_eq!(desk.device.take_sent()[0].1[11..], [0x12, 0x34, 9]);
+    desk.write(&[&format!("modify {}", cell("alone", "header {}"))]);
+    desk.device.receive(1, &packet(4));
+    assert_eq!(desk.device.take_sent()[0].1[11..], [0, 0, 0xff]);
+    // In a struct.
+    let pair = |header: &str| format!(r"struct {{ members {{ bitstring: '\x05' }} members {{ {header} }} }}");
+    for header in ["header {}", valid] {
+        desk.write(&[&format!("modify {}", cell("pairs", &pair(header)))]);
+        let question = "register_entry { register_id: $pairs index { index: 1 } }";
+        desk.reads(question, &[&cell("pairs", &pair(header))]);
+    }
+    desk.device.receive(1, &packet(6));
+    assert_eq!(desk.device.take_sent()[0].1[11..], [0, 5, 7]);
 }

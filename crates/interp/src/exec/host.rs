@@ -17,14 +17,14 @@ pub trait ExternHost {
         0
     }
 
-    /// A packet has hit an entry of a table with a direct counter or meter; the entry's action runs next.
-    fn hit(&mut self, hit: Hit<'_>) {
-        let _ = hit;
+    /// A table with a direct counter or meter was looked up; the action of the entry runs next.
+    fn looked_up(&mut self, looked_up: LookedUp<'_>) {
+        let _ = looked_up;
     }
 }
 
-/// A lookup that found an entry.
-pub struct Hit<'a> {
+/// A lookup of a table with a direct counter or meter: the entry that it found, or the default entry.
+pub struct LookedUp<'a> {
     pub exe: &'a Executable,
     pub tables: &'a mut Tables,
     pub table: TableId,

@@ -11,7 +11,7 @@ mod state;
 mod watch;
 
 pub use follow::Follower;
-pub use host::{Access, ExternHost, Hit, NoExterns};
+pub use host::{Access, ExternHost, LookedUp, NoExterns};
 pub use packet::{BitWriter, Frame, PacketState, read_bits};
 pub use run::Machine;
 pub use target::{BlockEnd, ExternEnd, StopReason};

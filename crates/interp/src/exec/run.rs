@@ -3,7 +3,7 @@
 use super::parse::Failure;
 use super::state::{Call, Pending, Run};
 use super::watch::Watch;
-use super::{Access, BlockEnd, ExternEnd, ExternHost, Hit, PacketState, StopReason, select};
+use super::{Access, BlockEnd, ExternEnd, ExternHost, LookedUp, PacketState, StopReason, select};
 use crate::load::{Executable, ExternArg, Instr, LookupCode, Pc, Slot};
 use crate::table::{EntryRef, Tables};
 use arch::ExternOp;
@@ -303,9 +303,16 @@ impl<E: ExternHost> Machine<'_, E> {
         }
         run.pending = Some(pending);
         let is_hit = found.stored.is_some();
-        if is_hit && code.has_direct {
+        if code.has_direct {
             let (table, entry, n_bytes) = (code.table, found.entry, packet.bytes.len() as u64);
-            self.externs.hit(Hit { exe, tables: self.tables, table, entry, n_bytes, now_ns: self.now_ns });
+            self.externs.looked_up(LookedUp {
+                exe,
+                tables: self.tables,
+                table,
+                entry,
+                n_bytes,
+                now_ns: self.now_ns,
+            });
         }
         packet.frame.set(code.hit, Bits::bool(is_hit));
         // No action has this number, which stands for no action.

@@ -3,7 +3,7 @@
 use super::hash::{HashAlgorithm, hash_on, pack, within};
 use super::objects::OutOfRange;
 use super::{CloneKind, CloneRequest, DigestMessage, Externs, ObjectState, Preserve, checksum, unit_of};
-use crate::exec::{Access, ExternEnd, ExternHost, Hit, StopReason};
+use crate::exec::{Access, ExternEnd, ExternHost, LookedUp, StopReason};
 use crate::load::{ExternArg, ExternCall, Slot};
 use crate::meter::Colour;
 use arch::{DirectObjects, ExternOp, FieldRole, Unit};
@@ -20,8 +20,8 @@ impl ExternHost for Externs {
         self.random.next_u64()
     }
 
-    fn hit(&mut self, hit: Hit<'_>) {
-        self.count_hit(hit);
+    fn looked_up(&mut self, looked_up: LookedUp<'_>) {
+        self.count_lookup(looked_up);
     }
 }
 
@@ -228,9 +228,8 @@ impl Externs {
         let meter = program.tables[table].direct_meter.filter(|meter| Some(*meter) == call.object);
         let object = program.objects.iter().find(|(id, _)| Some(*id) == meter).map(|(_, object)| object);
         let unit = object.and_then(|object| unit_of(access.exe, object)).unwrap_or(Unit::Packets);
-        let n = if unit == Unit::Bytes { n_bytes } else { 1 };
         let direct = access.tables.direct(table, entry).filter(|_| meter.is_some());
-        direct.map_or(Colour::Green, |direct| direct.meter.mark(before, n, access.now_ns))
+        direct.map_or(Colour::Green, |direct| direct.meter.execute(before, unit, n_bytes, access.now_ns))
     }
 
     fn register_value(&mut self, call: &ExternCall, index: Option<u64>) -> Vec<Bits> {

@@ -21,7 +21,7 @@ mod call;
 
 pub use target::{CloneKind, CloneRequest, DigestMessage, Preserve, Requests, UserExtern};
 
-use crate::exec::Hit;
+use crate::exec::LookedUp;
 use crate::load::{Executable, Leaf, index_of};
 use crate::meter::Colour;
 use arch::{DirectObjects, ExternRole, Unit};
@@ -44,7 +44,7 @@ pub struct Externs {
     user: FxHashMap<SmolStr, UserExtern>,
     /// The requests of the packet under way.
     pub requests: Requests,
-    /// The colour that the direct meter of a table's entry gave the packet under way.
+    /// The colour that the direct meter of a table's entry, or of its default entry, gave the packet under way.
     colours: FxHashMap<TableId, Colour>,
     /// Messages that the program logs, and notes about calls without effect. The reader takes them out.
     pub log: Vec<String>,
@@ -127,31 +127,31 @@ impl Externs {
         }
     }
 
-    /// Every hit counts and is metered, whether or not the action says so.
-    fn count_hit(&mut self, hit: Hit<'_>) {
-        let program = &hit.exe.program;
+    /// Every lookup counts and meters for its entry, or for the default entry, whether or not the action says so.
+    fn count_lookup(&mut self, lookup: LookedUp<'_>) {
+        let program = &lookup.exe.program;
         if program.architecture.table_properties.direct_objects == DirectObjects::OnCall {
             return;
         }
-        let decl = &program.tables[hit.table];
+        let decl = &program.tables[lookup.table];
         if decl.direct_counter.is_none() && decl.direct_meter.is_none() {
             return;
         }
-        let Some(direct) = hit.tables.direct(hit.table, hit.entry) else { return };
-        let objects = &hit.exe.program.objects;
+        let Some(direct) = lookup.tables.direct(lookup.table, lookup.entry) else { return };
+        let objects = &lookup.exe.program.objects;
         let unit_of = |wanted| {
             let object = objects.iter().find(|(id, _)| *id == wanted).map(|(_, object)| object);
-            object.and_then(|object| unit_of(hit.exe, object))
+            object.and_then(|object| unit_of(lookup.exe, object))
         };
         if let Some(counter) = decl.direct_counter {
             // A quantity that is not counted stays zero, as in counter arrays.
             let unit = unit_of(counter).unwrap_or(Unit::PacketsAndBytes);
-            direct.count(unit, hit.n_bytes);
+            direct.count(unit, lookup.n_bytes);
         }
         if let Some(meter) = decl.direct_meter {
             let unit = unit_of(meter).unwrap_or(Unit::Packets);
-            let n = if unit == Unit::Bytes { hit.n_bytes } else { 1 };
-            self.colours.insert(hit.table, direct.meter.mark(Colour::Green, n, hit.now_ns));
+            let colour = direct.meter.execute(Colour::Green, unit, lookup.n_bytes, lookup.now_ns);
+            self.colours.insert(lookup.table, colour);
         }
     }
 

@@ -4,7 +4,7 @@ use crate::meter::{Colour, Meter, MeterRates};
 use arch::Unit;
 use ir::Bits;
 use rustc_hash::FxHashMap;
-pub use target::store::{Count, OutOfRange};
+pub use target::store::{ColourCounts, Count, OutOfRange};
 
 fn check(index: u64, size: u64) -> Result<(), OutOfRange> {
     if index < size { Ok(()) } else { Err(OutOfRange { index, size }) }
@@ -58,20 +58,37 @@ impl CounterArray {
 pub struct MeterArray {
     pub size: u64,
     pub unit: Unit,
-    /// Rates of all cells without an entry in `cells`.
-    common: Option<MeterRates>,
-    common_since_ns: u64,
+    /// The meter of all cells without an entry in `cells`.
+    common: Meter,
     cells: FxHashMap<u64, Meter>,
 }
 
 impl MeterArray {
     pub fn new(size: u64, unit: Unit) -> MeterArray {
-        MeterArray { size, unit, common: None, common_since_ns: 0, cells: FxHashMap::default() }
+        MeterArray { size, unit, common: Meter::default(), cells: FxHashMap::default() }
     }
 
     pub fn rates(&self, index: u64) -> Result<Option<MeterRates>, OutOfRange> {
+        Ok(self.get(index)?.rates())
+    }
+
+    pub fn colours(&self, index: u64) -> Result<ColourCounts, OutOfRange> {
+        Ok(self.get(index)?.colours)
+    }
+
+    fn get(&self, index: u64) -> Result<&Meter, OutOfRange> {
         check(index, self.size)?;
-        Ok(self.cells.get(&index).map_or(self.common, Meter::rates))
+        Ok(self.cells.get(&index).unwrap_or(&self.common))
+    }
+
+    fn get_mut(&mut self, index: u64) -> Result<&mut Meter, OutOfRange> {
+        check(index, self.size)?;
+        Ok(self.cells.entry(index).or_insert(self.common))
+    }
+
+    /// All meters that there are.
+    fn all(&mut self) -> impl Iterator<Item = &mut Meter> {
+        self.cells.values_mut().chain([&mut self.common])
     }
 
     /// Both buckets begin full.
@@ -81,15 +98,21 @@ impl MeterArray {
         rates: Option<MeterRates>,
         now_ns: u64,
     ) -> Result<(), OutOfRange> {
-        check(index, self.size)?;
-        self.cells.entry(index).or_default().set_rates(rates, now_ns);
+        self.get_mut(index)?.set_rates(rates, now_ns);
         Ok(())
     }
 
     pub fn set_all_rates(&mut self, rates: Option<MeterRates>, now_ns: u64) {
-        self.cells.clear();
-        self.common = rates;
-        self.common_since_ns = now_ns;
+        self.all().for_each(|meter| meter.set_rates(rates, now_ns));
+    }
+
+    pub fn set_colours(&mut self, index: u64, colours: ColourCounts) -> Result<(), OutOfRange> {
+        self.get_mut(index)?.colours = colours;
+        Ok(())
+    }
+
+    pub fn set_all_colours(&mut self, colours: ColourCounts) {
+        self.all().for_each(|meter| meter.colours = colours);
     }
 
     /// Meters a packet of the colour `before` in the array's unit.
@@ -100,14 +123,8 @@ impl MeterArray {
         n_bytes: u64,
         now_ns: u64,
     ) -> Result<Colour, OutOfRange> {
-        check(index, self.size)?;
-        let (common, since_ns) = (self.common, self.common_since_ns);
-        let meter = self.cells.entry(index).or_insert_with(|| {
-            let mut meter = Meter::default();
-            meter.set_rates(common, since_ns);
-            meter
-        });
-        Ok(meter.mark(before, if self.unit == Unit::Bytes { n_bytes } else { 1 }, now_ns))
+        let unit = self.unit;
+        Ok(self.get_mut(index)?.execute(before, unit, n_bytes, now_ns))
     }
 }
 
@@ -187,7 +204,7 @@ mod tests {
 
     #[test]
     fn all_meters_can_have_one_rate() {
-        let rates = MeterRates { committed_rate: 0, committed_burst: 1, peak_rate: 0, peak_burst: 2 };
+        let rates = MeterRates { committed_burst: 1, peak_burst: 2, ..MeterRates::default() };
         let mut meters = MeterArray::new(2, Unit::Packets);
         assert_eq!(meters.execute(0, Colour::Green, 64, 0), Ok(Colour::Green));
         meters.set_all_rates(Some(rates), 0);
@@ -200,5 +217,21 @@ mod tests {
         bytes.set_rates(0, Some(MeterRates { committed_burst: 100, peak_burst: 100, ..rates }), 0).unwrap();
         assert_eq!(bytes.execute(0, Colour::Green, 101, 0), Ok(Colour::Red));
         assert_eq!(bytes.execute(0, Colour::Green, 100, 0), Ok(Colour::Green));
+    }
+
+    #[test]
+    fn counts_of_colours_go_on_when_rates_change() {
+        let mut meters = MeterArray::new(2, Unit::Packets);
+        meters.execute(1, Colour::Green, 64, 0).unwrap();
+        meters.set_all_rates(Some(MeterRates::default()), 0);
+        meters.execute(1, Colour::Green, 60, 0).unwrap();
+        let count = |n_packets, n_bytes| Count { n_packets, n_bytes };
+        let counted = ColourCounts { green: count(1, 64), yellow: count(0, 0), red: count(1, 60) };
+        assert_eq!(meters.colours(1), Ok(counted));
+        meters.set_all_colours(ColourCounts::default());
+        assert_eq!(meters.colours(1), Ok(ColourCounts::default()));
+        meters.set_colours(0, counted).unwrap();
+        assert_eq!(meters.colours(0), Ok(counted));
+        assert!(meters.colours(2).is_err());
     }
 }

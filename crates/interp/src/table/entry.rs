@@ -2,7 +2,7 @@
 
 use crate::meter::Meter;
 use arch::Unit;
-use target::store::{Count, DirectCells, EntryAction, EntryHandle, Matches, MeterRates, StoredAction};
+use target::store::{Count, DirectCells, EntryAction, EntryHandle, Matches, NewEntry, StoredAction};
 use trace::HitEntry;
 
 /// An entry in a table.
@@ -65,17 +65,18 @@ impl Direct {
     }
 
     /// Sets the cells as the control plane writes an entry; without a count the counter goes on.
-    pub(super) fn write(&mut self, count: Option<Count>, rates: Option<MeterRates>, now_ns: u64) {
-        if let Some(count) = count {
+    pub(super) fn write(&mut self, new: &NewEntry, now_ns: u64) {
+        if let Some(count) = new.count {
             (self.n_packets, self.n_bytes) = (count.n_packets, count.n_bytes);
         }
-        self.meter.set_rates(rates, now_ns);
+        self.meter.set_rates(new.rates, now_ns);
+        self.meter.colours = new.colours.unwrap_or(self.meter.colours);
     }
 
     /// The cells as the control plane reads them.
     pub fn read(&self) -> DirectCells {
         let count = Count { n_packets: self.n_packets, n_bytes: self.n_bytes };
-        DirectCells { count, rates: self.meter.rates() }
+        DirectCells { count, rates: self.meter.rates(), colours: self.meter.colours }
     }
 }
 

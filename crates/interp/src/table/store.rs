@@ -134,7 +134,7 @@ impl Table {
         let handle = EntryHandle { serial: self.next_serial, slot };
         self.next_serial += 1;
         let mut direct = Direct::default();
-        direct.write(entry.count, entry.rates, now_ns);
+        direct.write(&entry, now_ns);
         let stored = StoredEntry {
             handle,
             matches: entry.matches,
@@ -171,7 +171,7 @@ impl Table {
         entry.idle_timeout_ns = new.idle_timeout_ns;
         entry.last_hit_ns = now_ns;
         entry.reported_ns = None;
-        entry.direct.write(new.count, new.rates, now_ns);
+        entry.direct.write(&new, now_ns);
         Ok((entry.handle, std::mem::replace(&mut entry.action, new.action)))
     }
 

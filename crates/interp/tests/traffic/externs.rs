@@ -4,7 +4,7 @@ use super::{advance, compile, inject, switch, switch_with};
 use interp::Switch;
 use interp::externs::objects::Count;
 use interp::externs::{checksum, crc};
-use interp::meter::MeterRates;
+use interp::meter::{MeterRates, MeterType};
 use interp::traffic::Config;
 use interp::{EntryRef, ExternEnd};
 use ir::{Bits, ObjectId};
@@ -57,7 +57,14 @@ fn counters_count_packets_and_bytes() {
     assert!(counters.get(16).is_err());
 }
 
-const RATES: MeterRates = MeterRates { committed_rate: 10, committed_burst: 1, peak_rate: 10, peak_burst: 2 };
+const RATES: MeterRates = MeterRates {
+    meter_type: MeterType::TwoRateThreeColor,
+    committed_rate: 10,
+    committed_burst: 1,
+    peak_rate: 10,
+    peak_burst: 2,
+    excess_burst: 0,
+};
 
 #[test]
 fn meters_colour_packets() {
@@ -85,7 +92,7 @@ fn hits_count_and_are_metered_by_themselves() {
     direct.meter.set_rates(Some(RATES), 0);
     let colours: Vec<u64> = (0..3).map(|_| call(&mut switch, 5, 1, 0)).collect();
     assert_eq!(colours, [0, 1, 2]);
-    // The other entry has a meter of its own; a miss has none, and its action reads none.
+    // The other entry has a meter of its own, and so has the default entry, whose action reads none.
     assert_eq!(call(&mut switch, 5, 2, 0), 0);
     assert_eq!(call(&mut switch, 5, 3, 0), 9);
 }

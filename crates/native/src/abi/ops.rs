@@ -54,6 +54,7 @@ pub(crate) struct RawEntry {
 pub(crate) struct RawCells {
     pub(crate) count: Option<abi::Count>,
     pub(crate) rates: Option<abi::MeterRates>,
+    pub(crate) colours: Option<abi::ColourCounts>,
 }
 
 /// A one-shot as it is written.
@@ -138,7 +139,6 @@ impl Ops<'_> {
         }
         let one_shot = entry.one_shot.as_deref();
         let cells = entry.cells.as_deref();
-        let (count, rates) = cells.map_or((None, None), |cells| (cells.count.as_ref(), cells.rates.as_ref()));
         let n_group = usize::from(one_shot.is_some_and(|one_shot| one_shot.has_group_action));
         let (choices, group_action) = weighted.split_at(weighted.len().saturating_sub(n_group));
         Ok(abi::EntryView {
@@ -156,8 +156,9 @@ impl Ops<'_> {
             group_action: group_action.first().map_or(ptr::null(), ptr::from_ref),
             idle_timeout_ns: entry.idle_timeout_ns,
             last_hit_ns: entry.last_hit_ns,
-            count: count.map_or(ptr::null(), ptr::from_ref),
-            rates: rates.map_or(ptr::null(), ptr::from_ref),
+            count: cells.and_then(|cells| cells.count.as_ref()).map_or(ptr::null(), ptr::from_ref),
+            rates: cells.and_then(|cells| cells.rates.as_ref()).map_or(ptr::null(), ptr::from_ref),
+            colours: cells.and_then(|cells| cells.colours.as_ref()).map_or(ptr::null(), ptr::from_ref),
         })
     }
 
@@ -384,6 +385,25 @@ impl Ops<'_> {
         done(unsafe { (self.control.set_direct_rates)(self.raw, table, handle, rates, now_ns) })
     }
 
+    pub(crate) fn direct_colours(&self, table: u32, handle: u64) -> Done<abi::ColourCounts> {
+        self.check_table(table)?;
+        let mut colours = abi::ColourCounts::default();
+        // SAFETY: see above.
+        done(unsafe { (self.control.direct_colours)(self.raw, table, handle, &mut colours) })?;
+        Ok(colours)
+    }
+
+    pub(crate) fn set_direct_colours(
+        &mut self,
+        table: u32,
+        handle: u64,
+        colours: &abi::ColourCounts,
+    ) -> Done<()> {
+        self.check_table(table)?;
+        // SAFETY: see above.
+        done(unsafe { (self.control.set_direct_colours)(self.raw, table, handle, colours) })
+    }
+
     pub(crate) fn table_take_expired(&mut self, table: u32, now_ns: u64) -> Vec<u64> {
         const N_AT_ONCE: usize = 256;
         let mut expired = Vec::new();
@@ -510,6 +530,25 @@ impl Ops<'_> {
         self.check_object(object)?;
         // SAFETY: see above.
         done(unsafe { (self.control.meter_write)(self.raw, object, index, rates, now_ns) })
+    }
+
+    pub(crate) fn meter_read_colours(&self, object: u32, index: u64) -> Done<abi::ColourCounts> {
+        self.check_object(object)?;
+        let mut colours = abi::ColourCounts::default();
+        // SAFETY: see above.
+        done(unsafe { (self.control.meter_read_colours)(self.raw, object, index, &mut colours) })?;
+        Ok(colours)
+    }
+
+    pub(crate) fn meter_write_colours(
+        &mut self,
+        object: u32,
+        index: u64,
+        colours: &abi::ColourCounts,
+    ) -> Done<()> {
+        self.check_object(object)?;
+        // SAFETY: see above.
+        done(unsafe { (self.control.meter_write_colours)(self.raw, object, index, colours) })
     }
 
     pub(crate) fn register_read(&self, object: u32, index: u64) -> Done<Vec<u8>> {

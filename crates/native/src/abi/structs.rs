@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 
 /// The symbol that a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
@@ -106,6 +106,13 @@ pub mod entry {
     pub const MEMBER: u32 = 1;
     pub const GROUP: u32 = 2;
     pub const ONE_SHOT: u32 = 3;
+}
+
+/// `enum sd_meter_type`
+pub mod meter_type {
+    pub const TWO_RATE_THREE_COLOUR: u32 = 0;
+    pub const SINGLE_RATE_THREE_COLOUR: u32 = 1;
+    pub const SINGLE_RATE_TWO_COLOUR: u32 = 2;
 }
 
 /// `SD_ARG_*`
@@ -475,7 +482,7 @@ mirrors! {
         data: *const u8,
     }
 
-    struct EntryView = "sd_entry_view", 104 bytes {
+    struct EntryView = "sd_entry_view", 112 bytes {
         handle: u64,
         value: *const u8,
         mask: *const u8,
@@ -492,6 +499,7 @@ mirrors! {
         last_hit_ns: u64,
         count: *const Count,
         rates: *const MeterRates,
+        colours: *const ColourCounts,
     }
 
     #[derive(PartialEq, Eq, Default)]
@@ -501,16 +509,22 @@ mirrors! {
     }
 
     #[derive(PartialEq, Eq, Default)]
-    struct MeterRates = "sd_meter_rates", 40 bytes {
+    struct ColourCounts = "sd_colour_counts", 48 bytes {
+        counts: [Count; 3],
+    }
+
+    #[derive(PartialEq, Eq, Default)]
+    struct MeterRates = "sd_meter_rates", 48 bytes {
         committed_rate: u64,
         committed_burst: u64,
         peak_rate: u64,
         peak_burst: u64,
+        excess_burst: u64,
         is_set: u32,
-        reserved: u32,
+        meter_type: u32,
     }
 
-    struct ControlOps = "sd_control_ops", 280 bytes {
+    struct ControlOps = "sd_control_ops", 312 bytes {
         table_insert: TableWrite,
         table_insert_batch:
             unsafe extern "C" fn(*mut Instance, u32, *const EntryView, u32, u64, *mut u64, *mut u8) -> u32,
@@ -528,6 +542,8 @@ mirrors! {
         set_direct_count: unsafe extern "C" fn(*mut Instance, u32, u64, Count) -> u32,
         direct_rates: unsafe extern "C" fn(*mut Instance, u32, u64, *mut MeterRates) -> u32,
         set_direct_rates: unsafe extern "C" fn(*mut Instance, u32, u64, *const MeterRates, u64) -> u32,
+        direct_colours: unsafe extern "C" fn(*mut Instance, u32, u64, *mut ColourCounts) -> u32,
+        set_direct_colours: unsafe extern "C" fn(*mut Instance, u32, u64, *const ColourCounts) -> u32,
         table_take_expired: unsafe extern "C" fn(*mut Instance, u32, u64, *mut u64, u32) -> u32,
         member_insert: MemberWrite,
         member_modify: MemberWrite,
@@ -552,6 +568,8 @@ mirrors! {
         counter_write: unsafe extern "C" fn(*mut Instance, u32, u64, Count) -> u32,
         meter_read: unsafe extern "C" fn(*mut Instance, u32, u64, *mut MeterRates) -> u32,
         meter_write: unsafe extern "C" fn(*mut Instance, u32, u64, *const MeterRates, u64) -> u32,
+        meter_read_colours: unsafe extern "C" fn(*mut Instance, u32, u64, *mut ColourCounts) -> u32,
+        meter_write_colours: unsafe extern "C" fn(*mut Instance, u32, u64, *const ColourCounts) -> u32,
         register_read: unsafe extern "C" fn(*mut Instance, u32, u64, *mut u8) -> u32,
         register_write: unsafe extern "C" fn(*mut Instance, u32, u64, *const u8) -> u32,
     }
@@ -646,5 +664,6 @@ impl EntryView {
         last_hit_ns: 0,
         count: ptr::null(),
         rates: ptr::null(),
+        colours: ptr::null(),
     };
 }

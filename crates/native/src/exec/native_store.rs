@@ -4,7 +4,7 @@ use crate::exec::native::Native;
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 use target::store::shape::TableShapes;
 use target::store::{
-    Count, DirectCells, Group, Matches, MeterRates, NewEntry, OutOfRange, StoredEntry, TableUse,
+    ColourCounts, Count, DirectCells, Group, Matches, MeterRates, NewEntry, OutOfRange, StoredEntry, TableUse,
 };
 use target::{EntryHandle, EntryRef, Store, TableError};
 
@@ -46,6 +46,7 @@ pass_on! {
         fn n_cells(object: ObjectId) -> u64;
         fn count(counter: ObjectId, index: u64) -> Result<Count, OutOfRange>;
         fn rates(meter: ObjectId, index: u64) -> Result<Option<MeterRates>, OutOfRange>;
+        fn colours(meter: ObjectId, index: u64) -> Result<ColourCounts, OutOfRange>;
         fn register(register: ObjectId, index: u64) -> Result<Vec<Bits>, OutOfRange>;
     }
     write {
@@ -67,6 +68,11 @@ pass_on! {
             rates: Option<MeterRates>,
             now_ns: u64
         ) -> Result<(), TableError>;
+        fn set_direct_colours(
+            table: TableId,
+            entry: EntryRef,
+            colours: ColourCounts
+        ) -> Result<(), TableError>;
         fn take_expired(now_ns: u64) -> Vec<(TableId, EntryHandle)>;
         fn insert_member(profile: ObjectId, id: u32, action: Action) -> Result<(), TableError>;
         fn modify_member(profile: ObjectId, id: u32, action: Action) -> Result<(), TableError>;
@@ -81,6 +87,11 @@ pass_on! {
             index: Option<u64>,
             rates: Option<MeterRates>,
             now_ns: u64
+        ) -> Result<(), OutOfRange>;
+        fn set_colours(
+            meter: ObjectId,
+            index: Option<u64>,
+            colours: ColourCounts
         ) -> Result<(), OutOfRange>;
         fn set_register(
             register: ObjectId,

@@ -4,7 +4,7 @@ use crate::abi::layout::{Layout, ObjectKind, ObjectLayout, TableLayout};
 use crate::abi::ops::{Ops, RawEntry, Status};
 use crate::abi::{self, status};
 use crate::instance::entries::{
-    count_to, decode_action, decode_leaves, decode_matches, decode_stored_action, encode_action,
+    colours_to, count_to, decode_action, decode_leaves, decode_matches, decode_stored_action, encode_action,
     encode_entry, encode_group, encode_key, encode_leaves, encode_matches, rates_to,
 };
 use crate::instance::{ConcurrentOp, ControlGuard, ControlState, Instance, number};
@@ -14,7 +14,8 @@ use std::sync::Arc;
 use target::store::TableUse;
 use target::store::shape::{TableShape, TableShapes, Use};
 use target::store::{
-    Count, DirectCells, EntryAction, Group, Matches, MeterRates, NewEntry, OutOfRange, Profile, StoredEntry,
+    ColourCounts, Count, DirectCells, EntryAction, Group, Matches, MeterRates, MeterType, NewEntry,
+    OutOfRange, Profile, StoredEntry,
 };
 use target::{EntryHandle, EntryRef, PortState, Store, TableError};
 
@@ -293,11 +294,11 @@ impl TableAccess<'_> {
     fn direct(&self, handle: u64) -> DirectCells {
         let mut cells = DirectCells::default();
         if self.layout.has_direct_counter {
-            let count = self.ops.direct_count(self.id, handle).unwrap_or_default();
-            cells.count = Count { n_packets: count.n_packets, n_bytes: count.n_bytes };
+            cells.count = count_from(self.ops.direct_count(self.id, handle).unwrap_or_default());
         }
         if self.layout.has_direct_meter {
             cells.rates = rates_from(&self.ops.direct_rates(self.id, handle).unwrap_or_default());
+            cells.colours = colours_from(self.ops.direct_colours(self.id, handle).unwrap_or_default());
         }
         cells
     }
@@ -327,12 +328,27 @@ fn serial_of(entry: EntryRef) -> u64 {
     }
 }
 
+fn count_from(raw: abi::Count) -> Count {
+    Count { n_packets: raw.n_packets, n_bytes: raw.n_bytes }
+}
+
+fn colours_from(raw: abi::ColourCounts) -> ColourCounts {
+    let [green, yellow, red] = raw.counts.map(count_from);
+    ColourCounts { green, yellow, red }
+}
+
 fn rates_from(raw: &abi::MeterRates) -> Option<MeterRates> {
     (raw.is_set != 0).then_some(MeterRates {
+        meter_type: match raw.meter_type {
+            abi::meter_type::SINGLE_RATE_THREE_COLOUR => MeterType::SingleRateThreeColor,
+            abi::meter_type::SINGLE_RATE_TWO_COLOUR => MeterType::SingleRateTwoColor,
+            _ => MeterType::TwoRateThreeColor,
+        },
         committed_rate: raw.committed_rate,
         committed_burst: raw.committed_burst,
         peak_rate: raw.peak_rate,
         peak_burst: raw.peak_burst,
+        excess_burst: raw.excess_burst,
     })
 }
 
@@ -493,6 +509,20 @@ impl Store for Control {
         set.ok_or(TableError::NotFound)?
     }
 
+    fn set_direct_colours(
+        &mut self,
+        table: TableId,
+        entry: EntryRef,
+        colours: ColourCounts,
+    ) -> Result<(), TableError> {
+        let set = self.with_table_alone(table, |mut table| {
+            let (id, serial) = (table.id, serial_of(entry));
+            let colours = colours_to(colours);
+            table.ops.set_direct_colours(id, serial, &colours).map_err(|_| TableError::NotFound)
+        });
+        set.ok_or(TableError::NotFound)?
+    }
+
     fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)> {
         let timed = self.timed_tables();
         if timed.is_empty() {
@@ -624,8 +654,7 @@ impl Store for Control {
         let mut closed = self.instance.close();
         let (_, ops) = closed.parts();
         let count = ops.counter_read(id, in_range(index, layout)?);
-        let count = count.map_err(|_| OutOfRange { index, size: layout.size })?;
-        Ok(Count { n_packets: count.n_packets, n_bytes: count.n_bytes })
+        Ok(count_from(count.map_err(|_| OutOfRange { index, size: layout.size })?))
     }
 
     fn set_count(&mut self, counter: ObjectId, index: Option<u64>, count: Count) -> Result<(), OutOfRange> {
@@ -658,6 +687,29 @@ impl Store for Control {
         let mut closed = self.instance.close();
         let (_, mut ops) = closed.parts();
         let written = ops.meter_write(id, cell, &rates_to(rates), now_ns);
+        written.map_err(|_| OutOfRange { index: at, size: layout.size })
+    }
+
+    fn colours(&self, meter: ObjectId, index: u64) -> Result<ColourCounts, OutOfRange> {
+        let (id, layout) = self.object(meter, ObjectKind::Meter).ok_or(no_cells(index))?;
+        let mut closed = self.instance.close();
+        let (_, ops) = closed.parts();
+        let colours = ops.meter_read_colours(id, in_range(index, layout)?);
+        Ok(colours_from(colours.map_err(|_| OutOfRange { index, size: layout.size })?))
+    }
+
+    fn set_colours(
+        &mut self,
+        meter: ObjectId,
+        index: Option<u64>,
+        colours: ColourCounts,
+    ) -> Result<(), OutOfRange> {
+        let at = index.unwrap_or(0);
+        let (id, layout) = self.object(meter, ObjectKind::Meter).ok_or(no_cells(at))?;
+        let cell = cell(index, layout)?;
+        let mut closed = self.instance.close();
+        let (_, mut ops) = closed.parts();
+        let written = ops.meter_write_colours(id, cell, &colours_to(colours));
         written.map_err(|_| OutOfRange { index: at, size: layout.size })
     }
 

@@ -6,7 +6,8 @@ use crate::abi::{self, entry};
 use crate::values::{decode, encode};
 use ir::{Action, Bits, Match, MatchKind};
 use target::store::{
-    Count, EntryAction, Group, Matches, MeterRates, NewEntry, OneShot, Selection, StoredAction, Weighted,
+    ColourCounts, Count, EntryAction, Group, Matches, MeterRates, MeterType, NewEntry, OneShot, Selection,
+    StoredAction, Weighted,
 };
 
 /// Key and priority; nothing else.
@@ -22,7 +23,8 @@ pub(crate) fn encode_entry(table: &TableLayout, new: &NewEntry) -> RawEntry {
     if table.has_direct_counter || table.has_direct_meter {
         let count = new.count.filter(|_| table.has_direct_counter).map(count_to);
         let rates = table.has_direct_meter.then(|| rates_to(new.rates));
-        raw.cells = Some(Box::new(RawCells { count, rates }));
+        let colours = new.colours.filter(|_| table.has_direct_meter).map(colours_to);
+        raw.cells = Some(Box::new(RawCells { count, rates, colours }));
     }
     match &new.action {
         EntryAction::Action(action) => {
@@ -69,10 +71,27 @@ pub(crate) fn count_to(count: Count) -> abi::Count {
     abi::Count { n_packets: count.n_packets, n_bytes: count.n_bytes }
 }
 
+pub(crate) fn colours_to(colours: ColourCounts) -> abi::ColourCounts {
+    let ColourCounts { green, yellow, red } = colours;
+    abi::ColourCounts { counts: [green, yellow, red].map(count_to) }
+}
+
 pub(crate) fn rates_to(rates: Option<MeterRates>) -> abi::MeterRates {
-    let MeterRates { committed_rate, committed_burst, peak_rate, peak_burst } = rates.unwrap_or_default();
     let is_set = u32::from(rates.is_some());
-    abi::MeterRates { committed_rate, committed_burst, peak_rate, peak_burst, is_set, reserved: 0 }
+    let rates = rates.unwrap_or_default();
+    abi::MeterRates {
+        committed_rate: rates.committed_rate,
+        committed_burst: rates.committed_burst,
+        peak_rate: rates.peak_rate,
+        peak_burst: rates.peak_burst,
+        excess_burst: rates.excess_burst,
+        is_set,
+        meter_type: match rates.meter_type {
+            MeterType::TwoRateThreeColor => abi::meter_type::TWO_RATE_THREE_COLOUR,
+            MeterType::SingleRateThreeColor => abi::meter_type::SINGLE_RATE_THREE_COLOUR,
+            MeterType::SingleRateTwoColor => abi::meter_type::SINGLE_RATE_TWO_COLOUR,
+        },
+    }
 }
 
 /// The data of an action, in as many bytes as there is room for.

@@ -7,12 +7,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
-use target::store::{Count, MeterRates, NewEntry};
+use target::store::{Count, MeterRates, MeterType, NewEntry};
 use target::{Store, Switch};
 
 const RED: u8 = 2;
 /// No packet has room.
-const NOTHING: MeterRates = MeterRates { committed_rate: 0, committed_burst: 0, peak_rate: 0, peak_burst: 0 };
+const NOTHING: MeterRates = MeterRates {
+    meter_type: MeterType::TwoRateThreeColor,
+    committed_rate: 0,
+    committed_burst: 0,
+    peak_rate: 0,
+    peak_burst: 0,
+    excess_burst: 0,
+};
 /// The counters of new entries begin here.
 const BEGIN: u64 = 1 << 40;
 
@@ -42,7 +49,7 @@ fn beside_workers(
     let (is_done, n_rounds) = (AtomicBool::new(false), AtomicU64::new(0));
     let look = |native: Native| {
         let mut switch = Switch::new(native, config()).unwrap();
-        let mut bursts = Bursts::new(&config());
+        let mut bursts = Bursts::default();
         let mut n = 0_u32;
         while !is_done.load(Ordering::Relaxed) {
             n = n.wrapping_add(1);

@@ -67,6 +67,7 @@ fn entry(program: &Program, table: TableId, key: u32, value: u8) -> NewEntry {
         idle_timeout_ns: 0,
         count: None,
         rates: None,
+        colours: None,
     }
 }
 

@@ -238,6 +238,13 @@ fn arguments(
             line.expect_sign(")")?;
             CommandKind::CheckCounter { counter, cell, check: line.counter_check()? }
         }
+        Keyword::CheckMeter => {
+            let meter = line.name("a meter")?;
+            line.expect_sign("(")?;
+            let cell = line.cell()?;
+            line.expect_sign(")")?;
+            CommandKind::CheckMeter { meter, cell, check: line.colour_check()? }
+        }
         Keyword::CounterRead => CommandKind::CounterRead {
             counter: line.name("a counter")?,
             cell: line.cell()?,
@@ -365,6 +372,7 @@ impl Line<'_> {
     fn cell(&mut self) -> Result<Cell> {
         match self.peek()? {
             Token::Number(_) => Ok(Cell::Index(self.exact_number("an index")?)),
+            Token::Word("default") => Ok(Cell::Default(self.next()?.1)),
             Token::Word(word) => {
                 let (_, span) = self.next()?;
                 let text = word.strip_prefix('$').unwrap_or(word).to_string();
@@ -384,6 +392,21 @@ impl Line<'_> {
         self.next()?;
         let comparison = self.comparison()?;
         Ok(Some(CounterCheck { unit, comparison, value: self.exact_number("a number")? }))
+    }
+
+    fn colour_check(&mut self) -> Result<Option<(Colour, CounterCheck)>> {
+        let colour = match self.peek()? {
+            Token::End => return Ok(None),
+            Token::Word(word) if word.eq_ignore_ascii_case("green") => Colour::Green,
+            Token::Word(word) if word.eq_ignore_ascii_case("yellow") => Colour::Yellow,
+            Token::Word(word) if word.eq_ignore_ascii_case("red") => Colour::Red,
+            _ => return self.unexpected("`green`, `yellow` or `red`"),
+        };
+        self.next()?;
+        match self.counter_check()? {
+            Some(check) => Ok(Some((colour, check))),
+            None => self.unexpected("`packets` or `bytes`"),
+        }
     }
 
     fn comparison(&mut self) -> Result<Comparison> {

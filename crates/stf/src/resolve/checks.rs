@@ -1,7 +1,7 @@
 //! Values that a script reads and compares while it runs.
 
 use crate::codes;
-use crate::script::Comparison;
+use crate::script::{Colour, Comparison};
 use control::{Data, DigestId, Entity, Query, Schema};
 use diagnostics::{Diagnostic, Span};
 use ir::Bits;
@@ -24,6 +24,9 @@ pub struct Check {
 pub enum Quantity {
     Packets,
     Bytes,
+    /// Packets of a colour.
+    ColourPackets(Colour),
+    ColourBytes(Colour),
     /// A cell of a register.
     Cell,
 }
@@ -40,12 +43,27 @@ impl Check {
         let found = match (entity, self.quantity) {
             (Entity::Counter(entry), quantity) => entry.data.map(|data| of_counter(data, quantity)),
             (Entity::DirectCounter(entry), quantity) => entry.data.map(|data| of_counter(data, quantity)),
+            (Entity::Meter(entry), quantity) => entry.counter_data.map(|data| of_meter(data, quantity)),
+            (Entity::DirectMeter(entry), quantity) => entry.counter_data.map(|data| of_meter(data, quantity)),
+            // The counter and the meter of a default entry.
+            (Entity::TableEntry(entry), Quantity::Packets | Quantity::Bytes) => {
+                entry.counter_data.map(|data| of_counter(data, self.quantity))
+            }
+            (Entity::TableEntry(entry), quantity) => {
+                entry.meter_counter_data.map(|data| of_meter(data, quantity))
+            }
             (Entity::Register(entry), _) => entry.data.as_ref().and_then(of_cell),
             _ => None,
         };
         let what = match self.quantity {
             Quantity::Packets => " packets",
             Quantity::Bytes => " bytes",
+            Quantity::ColourPackets(Colour::Green) => " green packets",
+            Quantity::ColourPackets(Colour::Yellow) => " yellow packets",
+            Quantity::ColourPackets(Colour::Red) => " red packets",
+            Quantity::ColourBytes(Colour::Green) => " green bytes",
+            Quantity::ColourBytes(Colour::Yellow) => " yellow bytes",
+            Quantity::ColourBytes(Colour::Red) => " red bytes",
             Quantity::Cell => "",
         };
         match found {
@@ -65,9 +83,22 @@ impl Check {
 
 fn of_counter(data: control::CounterData, quantity: Quantity) -> BigInt {
     match quantity {
-        Quantity::Bytes => data.n_bytes.into(),
-        Quantity::Packets | Quantity::Cell => data.n_packets.into(),
+        Quantity::Bytes | Quantity::ColourBytes(_) => data.n_bytes.into(),
+        Quantity::Packets | Quantity::ColourPackets(_) | Quantity::Cell => data.n_packets.into(),
     }
+}
+
+fn of_meter(data: control::MeterCounterData, quantity: Quantity) -> BigInt {
+    let colour = match quantity {
+        Quantity::ColourPackets(colour) | Quantity::ColourBytes(colour) => colour,
+        Quantity::Packets | Quantity::Bytes | Quantity::Cell => Colour::Green,
+    };
+    let of_colour = match colour {
+        Colour::Green => data.green,
+        Colour::Yellow => data.yellow,
+        Colour::Red => data.red,
+    };
+    of_counter(of_colour, quantity)
 }
 
 /// The bits of a value that is one number. Numbers of a script have no sign, so cells of `int<W>` are compared by

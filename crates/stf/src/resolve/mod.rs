@@ -302,6 +302,9 @@ impl Resolver<'_> {
             | CommandKind::CounterRead { counter, cell, check } => {
                 self.counter_check(span, counter, cell, check.as_ref())?;
             }
+            CommandKind::CheckMeter { meter, cell, check } => {
+                self.meter_check(span, meter, cell, check.as_ref())?;
+            }
             CommandKind::CounterWrite { counter, index, n_packets, n_bytes } => {
                 self.counter_write(span, counter, index, n_packets, n_bytes)?;
             }

@@ -140,6 +140,10 @@ impl<'s> Resolver<'s> {
         self.object(&self.schema.meters, name)
     }
 
+    pub(super) fn direct_meter(&self, name: &Name) -> Result<&'s schema::DirectMeter> {
+        self.object(&self.schema.direct_meters, name)
+    }
+
     pub(super) fn register(&self, name: &Name) -> Result<&'s schema::Register> {
         self.object(&self.schema.registers, name)
     }

@@ -7,9 +7,9 @@ use crate::script::*;
 use control::data::HeaderData;
 use control::schema::{DataType, MeterType, ValueForm};
 use control::{
-    ActionProfileGroup, ActionProfileMember, CounterData, CounterEntry, Data, Entity, EntryRef as EntityRef,
-    FieldMatch, GroupId, GroupMember, MatchKind, MemberId, MeterConfig, MeterEntry, Query, RegisterEntry,
-    Update, UpdateKind, ValueSetEntry, ValueSetMember,
+    ActionProfileGroup, ActionProfileMember, CounterData, CounterEntry, Data, Entity, EntryQuery,
+    EntryRef as EntityRef, Extras, FieldMatch, GroupId, GroupMember, MatchKind, MemberId, MeterConfig,
+    MeterEntry, Query, RegisterEntry, TableId, Update, UpdateKind, ValueSetEntry, ValueSetMember,
 };
 use diagnostics::{Diagnostic, Span};
 use ir::Bits;
@@ -152,37 +152,98 @@ impl Resolver<'_> {
                 }
             }
             Cell::Entry(handle) => {
-                let found = match self.direct_counter(counter) {
-                    Ok(found) => found,
-                    Err(diagnostic) => {
-                        return match self.counter(counter) {
-                            Ok(found) => {
-                                let message = format!("`{}` is an array of counters", found.names.name);
-                                error(&codes::UNSUPPORTED, handle.span, message, "expected an index")
-                            }
-                            Err(_) => Err(diagnostic),
-                        };
-                    }
-                };
-                let key = self.handle(handle)?;
-                if key.table != found.table {
-                    let message = format!(
-                        "`{}` counts the entries of table `{}`",
-                        found.names.name,
-                        self.schema.name_of(found.table.0)
-                    );
-                    let label = format!("an entry of table `{}`", self.schema.name_of(key.table.0));
-                    return error(&codes::UNKNOWN_HANDLE, handle.span, message, label);
-                }
-                let entry = EntityRef {
-                    table: key.table,
-                    matches: key.matches,
-                    priority: key.priority,
-                    is_default_action: false,
-                };
-                Ok(Query::DirectCounters { entry: Some(entry) })
+                let table = self.table_of_direct_counter(counter, handle.span)?;
+                let entry = Some(self.entry_of(handle, table, counter)?);
+                Ok(Query::DirectCounters { entry })
+            }
+            Cell::Default(span) => {
+                let table = Some(self.table_of_direct_counter(counter, *span)?);
+                let extras = Extras { counter_data: true, ..Extras::default() };
+                let query = EntryQuery { table, is_default_action: true, extras, ..EntryQuery::default() };
+                Ok(Query::TableEntries(query))
             }
         }
+    }
+
+    /// The table whose entries a direct counter counts; `cell` is the place of the cell.
+    fn table_of_direct_counter(&self, counter: &Name, cell: Span) -> Result<TableId> {
+        match self.direct_counter(counter) {
+            Ok(found) => Ok(found.table),
+            Err(diagnostic) => match self.counter(counter) {
+                Ok(found) => {
+                    let message = format!("`{}` is an array of counters", found.names.name);
+                    error(&codes::UNSUPPORTED, cell, message, "expected an index")
+                }
+                Err(_) => Err(diagnostic),
+            },
+        }
+    }
+
+    /// The entry of a handle, which is one of the table of a direct counter or meter.
+    fn entry_of(&mut self, handle: &Name, table: TableId, object: &Name) -> Result<EntityRef> {
+        let key = self.handle(handle)?;
+        if key.table != table {
+            let message = format!(
+                "`{}` belongs to the entries of table `{}`",
+                object.text,
+                self.schema.name_of(table.0)
+            );
+            let label = format!("an entry of table `{}`", self.schema.name_of(key.table.0));
+            return error(&codes::UNKNOWN_HANDLE, handle.span, message, label);
+        }
+        Ok(EntityRef {
+            table: key.table,
+            matches: key.matches,
+            priority: key.priority,
+            is_default_action: false,
+        })
+    }
+
+    /// Which meter is meant: one of an array, or that of an entry.
+    fn meter_query(&mut self, meter: &Name, cell: &Cell) -> Result<Query> {
+        match cell {
+            Cell::Index(index) => {
+                let (meter, index) = (Some(self.meter(meter)?.id), Some(large(index, "an index")?));
+                Ok(Query::Meters { meter, index, with_counter_data: true })
+            }
+            Cell::Entry(handle) => {
+                let table = self.direct_meter(meter)?.table;
+                let entry = Some(self.entry_of(handle, table, meter)?);
+                Ok(Query::DirectMeters { entry, with_counter_data: true })
+            }
+            Cell::Default(_) => {
+                let table = Some(self.direct_meter(meter)?.table);
+                let extras = Extras { meter_counter_data: true, ..Extras::default() };
+                let query = EntryQuery { table, is_default_action: true, extras, ..EntryQuery::default() };
+                Ok(Query::TableEntries(query))
+            }
+        }
+    }
+
+    pub(super) fn meter_check(
+        &mut self,
+        span: Span,
+        meter: &Name,
+        cell: &Cell,
+        check: Option<&(Colour, CounterCheck)>,
+    ) -> Result<()> {
+        let query = self.meter_query(meter, cell)?;
+        control::validate_query(self.schema, &query).map_err(|f| super::fault(&f, span))?;
+        let kind = match check {
+            None => StepKind::Show(query),
+            Some((colour, check)) => StepKind::Check(Check {
+                query,
+                quantity: match check.unit {
+                    CounterUnit::Bytes => Quantity::ColourBytes(*colour),
+                    CounterUnit::Packets => Quantity::ColourPackets(*colour),
+                },
+                comparison: check.comparison,
+                value: check.value.value.clone().into(),
+                value_span: check.value.span,
+            }),
+        };
+        self.step(span, kind);
+        Ok(())
     }
 
     pub(super) fn counter_check(

@@ -3,7 +3,9 @@
 use super::{Entities, State, View};
 use crate::store::{EntryHandle, Store};
 use crate::traffic::SharedPre;
-use control::{Entity, Extras, Fault, Query, Reading, TableEntry, TableId, Target, Update, UpdateKind};
+use control::{
+    Entity, Extras, Fault, MeterCounterData, Query, Reading, TableEntry, TableId, Target, Update, UpdateKind,
+};
 
 /// The entities of a program at a moment, made by [`Entities::at`].
 pub struct EntitiesAt<'a, S> {
@@ -36,6 +38,16 @@ impl<S: Store> EntitiesAt<'_, S> {
     }
 }
 
+/// The counts of colours in an entity that has a meter.
+fn colours_of(entity: &mut Entity) -> Option<&mut Option<MeterCounterData>> {
+    match entity {
+        Entity::TableEntry(entry) => Some(&mut entry.meter_counter_data),
+        Entity::Meter(meter) => Some(&mut meter.counter_data),
+        Entity::DirectMeter(meter) => Some(&mut meter.counter_data),
+        _ => None,
+    }
+}
+
 impl<S: Store> Target for EntitiesAt<'_, S> {
     fn write(&mut self, update: &Update) -> Result<(), Fault> {
         let state = State { store: self.store, pre: self.pre, now_ns: self.now_ns };
@@ -47,12 +59,18 @@ impl<S: Store> Target for EntitiesAt<'_, S> {
         self.entities.write_many(state, updates)
     }
 
-    fn restore(&mut self, kind: UpdateKind, entity: Entity) -> Result<(), Fault> {
+    fn restore(&mut self, kind: UpdateKind, mut entity: Entity) -> Result<(), Fault> {
         let entry = if let Entity::TableEntry(entry) = &entity { Some(entry) } else { None };
         let idle_ns = entry.and_then(|entry| entry.time_since_last_hit_ns);
         let idle_ns = idle_ns.map_or(0, |idle| u64::try_from(idle).unwrap_or(0));
         let now_ns = self.now_ns.saturating_sub(idle_ns);
-        let update = Update { kind, entity: control::writable(entity) };
+        // An update cannot write them, but the store can.
+        let colours = colours_of(&mut entity).and_then(Option::take);
+        let mut entity = control::writable(entity);
+        if let Some(place) = colours_of(&mut entity) {
+            *place = colours;
+        }
+        let update = Update { kind, entity };
         self.entities.write(State { store: self.store, pre: self.pre, now_ns }, &update)
     }
 

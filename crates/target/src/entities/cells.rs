@@ -1,6 +1,6 @@
 //! Counters, meters and registers: arrays of cells, and the cells of table entries.
 
-use super::tables::{count, counter_data, meter_config, rates};
+use super::tables::{colours, count, counter_data, meter_config, meter_counter_data, rates};
 use super::{Entities, State, View, select, values};
 use crate::store::{DirectCells, EntryRef as Target, OutOfRange};
 use control::*;
@@ -80,11 +80,16 @@ impl Entities {
 
     pub(super) fn write_meter(&mut self, state: State<'_>, entry: &MeterEntry) -> Result<(), Fault> {
         let entity = || Entity::Meter(entry.clone());
-        let Some(id) = self.names.meters.get(&entry.meter) else {
+        let known = self.schema.meters.get(entry.meter);
+        let (Some(known), Some(id)) = (known, self.names.meters.get(&entry.meter)) else {
             return Err(self.not_in_program(&entity()));
         };
-        let rates = rates(entry.config.as_ref());
+        let rates = rates(known.meter_type, entry.config.as_ref());
         let set = state.store.set_rates(*id, cell(entry.index), rates, state.now_ns);
+        let set = set.and_then(|()| match &entry.counter_data {
+            Some(data) => state.store.set_colours(*id, cell(entry.index), colours(data)),
+            None => Ok(()),
+        });
         set.map_err(|e| self.out_of_range(e, entry.meter.0))
     }
 
@@ -93,17 +98,19 @@ impl Entities {
         view: View<'_>,
         meter: Option<MeterId>,
         index: Option<i64>,
+        with_counter_data: bool,
     ) -> Vec<Entity> {
         let mut out = Vec::new();
         for (meter, id) in select(&self.names.meters, meter) {
             let read = |i| view.store.rates(*id, i);
             read_cells(view, index, view.store.n_cells(*id), read, |i, rates| {
                 let config = meter_config(rates);
+                let colours = if with_counter_data { view.store.colours(*id, i).ok() } else { None };
                 out.push(Entity::Meter(MeterEntry {
                     meter: *meter,
                     index: number(i),
                     config,
-                    counter_data: None,
+                    counter_data: colours.map(meter_counter_data),
                 }));
             });
         }
@@ -178,7 +185,12 @@ impl Entities {
     ) -> Result<(), Fault> {
         let (table, target) = self.direct(&state, update, &meter.entry)?;
         self.keep_for_reads(state.view(), table, target);
-        let set = state.store.set_direct_rates(table, target, rates(meter.config.as_ref()), state.now_ns);
+        let rates = rates(self.direct_meter_type(meter.entry.table), meter.config.as_ref());
+        let set = state.store.set_direct_rates(table, target, rates, state.now_ns);
+        let set = set.and_then(|()| match &meter.counter_data {
+            Some(data) => state.store.set_direct_colours(table, target, colours(data)),
+            None => Ok(()),
+        });
         set.map_err(|e| self.fault(&e, &update.entity))
     }
 
@@ -240,11 +252,13 @@ impl Entities {
         &self,
         view: View<'_>,
         wanted: Option<&EntryRef>,
+        with_counter_data: bool,
     ) -> Result<Vec<Entity>, Fault> {
         let cells = self.direct_cells(view, wanted, |table| table.direct_meter.is_some())?;
         let entity = |(entry, direct): (EntryRef, DirectCells)| {
             let config = meter_config(direct.rates);
-            Entity::DirectMeter(DirectMeterEntry { entry, config, counter_data: None })
+            let counter_data = with_counter_data.then(|| meter_counter_data(direct.colours));
+            Entity::DirectMeter(DirectMeterEntry { entry, config, counter_data })
         };
         Ok(cells.into_iter().map(entity).collect())
     }

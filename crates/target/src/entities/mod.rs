@@ -152,11 +152,11 @@ impl Entities {
             Query::TableEntries(query) => Ok(self.read_table_entries(view, query)),
             Query::Members { profile, member } => Ok(self.read_members(view, *profile, *member)),
             Query::Groups { profile, group } => Ok(self.read_groups(view, *profile, *group)),
-            Query::Meters { meter, index, with_counter_data: _ } => {
-                Ok(self.read_meters(view, *meter, *index))
+            Query::Meters { meter, index, with_counter_data } => {
+                Ok(self.read_meters(view, *meter, *index, *with_counter_data))
             }
-            Query::DirectMeters { entry, with_counter_data: _ } => {
-                self.read_direct_meters(view, entry.as_ref())
+            Query::DirectMeters { entry, with_counter_data } => {
+                self.read_direct_meters(view, entry.as_ref(), *with_counter_data)
             }
             Query::Counters { counter, index } => Ok(self.read_counters(view, *counter, *index)),
             Query::DirectCounters { entry } => self.read_direct_counters(view, entry.as_ref()),

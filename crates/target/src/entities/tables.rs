@@ -2,19 +2,21 @@
 
 use super::{ControllerData, DefaultEntry, Entities, State, View, values};
 use crate::store::{
-    Count, DirectCells, EntryAction, EntryHandle, EntryRef as Target, Matches, MeterRates, NewEntry, OneShot,
-    Selection, Store, StoredAction, StoredEntry, TableError, Weighted,
+    ColourCounts, Count, DirectCells, EntryAction, EntryHandle, EntryRef as Target, Matches, MeterRates,
+    MeterType, NewEntry, OneShot, Selection, Store, StoredAction, StoredEntry, TableError, Weighted,
 };
 use control::*;
 
 /// Rates of the control plane as the meter takes them.
-pub(super) fn rates(config: Option<&MeterConfig>) -> Option<MeterRates> {
+pub(super) fn rates(meter_type: MeterType, config: Option<&MeterConfig>) -> Option<MeterRates> {
     let number = |n: i64| u64::try_from(n).unwrap_or(0);
     config.map(|c| MeterRates {
+        meter_type,
         committed_rate: number(c.cir),
         committed_burst: number(c.cburst),
         peak_rate: number(c.pir),
         peak_burst: number(c.pburst),
+        excess_burst: number(c.eburst),
     })
 }
 
@@ -25,7 +27,7 @@ pub(super) fn meter_config(rates: Option<MeterRates>) -> Option<MeterConfig> {
         cburst: number(r.committed_burst),
         pir: number(r.peak_rate),
         pburst: number(r.peak_burst),
-        eburst: 0,
+        eburst: number(r.excess_burst),
     })
 }
 
@@ -37,6 +39,19 @@ pub(super) fn counter_data(count: Count) -> CounterData {
 pub(super) fn count(data: &CounterData) -> Count {
     let number = |n: i64| u64::try_from(n).unwrap_or(0);
     Count { n_packets: number(data.n_packets), n_bytes: number(data.n_bytes) }
+}
+
+pub(super) fn meter_counter_data(colours: ColourCounts) -> MeterCounterData {
+    MeterCounterData {
+        green: counter_data(colours.green),
+        yellow: counter_data(colours.yellow),
+        red: counter_data(colours.red),
+    }
+}
+
+/// Clients write zeros alone; a batch that fails puts back what was there.
+pub(super) fn colours(data: &MeterCounterData) -> ColourCounts {
+    ColourCounts { green: count(&data.green), yellow: count(&data.yellow), red: count(&data.red) }
 }
 
 impl Entities {
@@ -180,7 +195,7 @@ impl Entities {
                 self.action_there(update, entry, id, stored)?
             }
         };
-        let new = new_entry(entry, matches, action);
+        let new = new_entry(self.direct_meter_type(entry.table), entry, matches, action);
         let handle = match update.kind {
             UpdateKind::Insert => state.store.insert(id, new, state.now_ns),
             UpdateKind::Modify | UpdateKind::Delete => state.store.modify(id, new, state.now_ns),
@@ -195,7 +210,8 @@ impl Entities {
             return Ok(None);
         };
         let action = self.entry_action(entry.table, id, action)?;
-        Ok(Some((id, new_entry(entry, matches, action))))
+        let meter_type = self.direct_meter_type(entry.table);
+        Ok(Some((id, new_entry(meter_type, entry, matches, action))))
     }
 
     /// Completes a write after the store's result: saves the controller data.
@@ -300,10 +316,11 @@ impl Entities {
         };
         let has_action = action.is_some();
         let is_const = self.program.tables[id].has_const_default_action;
-        let resets_count =
-            !has_action && entry.counter_data.is_none() && self.program.tables[id].direct_counter.is_some();
-        let counter_data = if resets_count { Some(CounterData::default()) } else { entry.counter_data };
-        let direct = TableEntry { counter_data, ..entry.clone() };
+        let mut direct = entry.clone();
+        if !has_action {
+            direct.counter_data.get_or_insert_default();
+            direct.meter_counter_data.get_or_insert_default();
+        }
         let mut done = Ok(());
         state.store.change_at_once(&mut |store| {
             // A const default entry may still have its counter written.
@@ -377,13 +394,26 @@ impl Entities {
         (id, target): (ir::TableId, Target),
         entry: &TableEntry,
     ) -> Result<(), TableError> {
-        if let Some(data) = &entry.counter_data {
+        let table = &self.program.tables[id];
+        if table.direct_counter.is_some()
+            && let Some(data) = &entry.counter_data
+        {
             store.set_direct_count(id, target, count(data))?;
         }
-        if self.program.tables[id].direct_meter.is_some() {
-            store.set_direct_rates(id, target, rates(entry.meter_config.as_ref()), now_ns)?;
+        if table.direct_meter.is_some() {
+            let rates = rates(self.direct_meter_type(entry.table), entry.meter_config.as_ref());
+            store.set_direct_rates(id, target, rates, now_ns)?;
+            if let Some(data) = &entry.meter_counter_data {
+                store.set_direct_colours(id, target, colours(data))?;
+            }
         }
         Ok(())
+    }
+
+    pub(super) fn direct_meter_type(&self, table: TableId) -> MeterType {
+        let meter = self.schema.tables.get(table).and_then(|table| table.direct_meter);
+        let meter = meter.and_then(|id| self.schema.direct_meters.get(id));
+        meter.map_or(MeterType::default(), |meter| meter.meter_type)
     }
 
     pub(super) fn write_value_set(
@@ -423,7 +453,7 @@ fn programs(table: TableId, one_shot: Option<control::OneShot>) -> Entity {
     Entity::TableEntry(TableEntry { action, ..TableEntry::new(table, vec![], 0) })
 }
 
-fn new_entry(entry: &TableEntry, matches: Matches, action: EntryAction) -> NewEntry {
+fn new_entry(meter_type: MeterType, entry: &TableEntry, matches: Matches, action: EntryAction) -> NewEntry {
     let idle_timeout_ns = u64::try_from(entry.idle_timeout_ns).unwrap_or(0);
     NewEntry {
         matches,
@@ -431,7 +461,8 @@ fn new_entry(entry: &TableEntry, matches: Matches, action: EntryAction) -> NewEn
         action,
         idle_timeout_ns,
         count: entry.counter_data.as_ref().map(count),
-        rates: rates(entry.meter_config.as_ref()),
+        rates: rates(meter_type, entry.meter_config.as_ref()),
+        colours: entry.meter_counter_data.as_ref().map(colours),
     }
 }
 
@@ -447,10 +478,12 @@ pub(super) fn with_direct(
     extras: Extras,
 ) -> TableEntry {
     let has_counter = known.direct_counter.is_some() && extras.counter_data;
-    let has_meter = known.direct_meter.is_some() && extras.meter_config;
+    let has_meter = known.direct_meter.is_some();
+    let has_colours = has_meter && extras.meter_counter_data;
     TableEntry {
         counter_data: has_counter.then(|| counter_data(direct.count)),
-        meter_config: if has_meter { meter_config(direct.rates) } else { None },
+        meter_config: if has_meter && extras.meter_config { meter_config(direct.rates) } else { None },
+        meter_counter_data: has_colours.then(|| meter_counter_data(direct.colours)),
         ..entry
     }
 }

@@ -62,7 +62,8 @@ pub(super) fn field_matches(elements: &[KeyElement], matches: &[Option<Match>]) 
     parts.collect()
 }
 
-/// The leaves of a value. `widths` of the leaves are those of the program; missing parts are zero.
+/// The leaves of a value; those of a header begin with its validity, but in stacks and unions. `widths` of the leaves are
+/// those of the program; missing parts are zero.
 pub(super) fn leaves(ty: &DataType, data: &Data, out: &mut Vec<Bits>) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || match (ty, data) {
         (_, Data::Bits(v) | Data::Varbit(v) | Data::EnumValue(v)) => out.push(v.clone()),
@@ -77,7 +78,10 @@ pub(super) fn leaves(ty: &DataType, data: &Data, out: &mut Vec<Bits>) {
         (DataType::Struct(of), Data::Struct(values)) => {
             of.members.iter().zip(values).for_each(|((_, ty), v)| leaves(ty, v, out));
         }
-        (DataType::Header(of), Data::Header(header)) => header_leaves(of.fields.len(), header, out),
+        (DataType::Header(of), Data::Header(header)) => {
+            out.push(Bits::bool(header.0.is_some()));
+            header_leaves(of.fields.len(), header, out);
+        }
         (DataType::HeaderStack { header, .. }, Data::HeaderStack(headers)) => {
             headers.iter().for_each(|h| header_leaves(header.fields.len(), h, out));
         }
@@ -117,7 +121,11 @@ pub(super) fn data(ty: &DataType, leaves: &mut dyn Iterator<Item = &Bits>) -> Da
             DataType::Error(of) => Data::Error(member(&of.members, &next())),
             DataType::Tuple(types) => Data::Tuple(types.iter().map(|ty| data(ty, leaves)).collect()),
             DataType::Struct(of) => Data::Struct(of.members.iter().map(|(_, ty)| data(ty, leaves)).collect()),
-            DataType::Header(of) => Data::Header(header(&of.fields, leaves)),
+            DataType::Header(of) => {
+                let is_valid = next().is_true();
+                let HeaderData(fields) = header(&of.fields, leaves);
+                Data::Header(HeaderData(fields.filter(|_| is_valid)))
+            }
             DataType::HeaderStack { header: of, size } => {
                 Data::HeaderStack((0..*size).map(|_| header(&of.fields, leaves)).collect())
             }

@@ -1,6 +1,6 @@
 //! Entries of tables and action profiles.
 
-use super::{Count, DirectCells, MeterRates};
+use super::{ColourCounts, Count, DirectCells, MeterRates};
 use ir::{Action, Match};
 
 /// Names one entry as long as it lives; never used again.
@@ -36,12 +36,14 @@ pub struct NewEntry {
     pub count: Option<Count>,
     /// In tables with a direct meter, whose buckets begin full; `None`: all packets are green.
     pub rates: Option<MeterRates>,
+    /// In tables with a direct meter; `None`: 0 in a new entry, and unchanged in one that is modified.
+    pub colours: Option<ColourCounts>,
 }
 
 impl NewEntry {
     pub fn new(matches: Matches, priority: i32, action: Action) -> NewEntry {
         let action = EntryAction::Action(action);
-        NewEntry { matches, priority, action, idle_timeout_ns: 0, count: None, rates: None }
+        NewEntry { matches, priority, action, idle_timeout_ns: 0, count: None, rates: None, colours: None }
     }
 }
 

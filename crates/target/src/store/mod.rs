@@ -11,7 +11,7 @@ pub mod matching;
 mod profile;
 pub mod shape;
 
-pub use cells::{Count, DirectCells, MeterRates, OutOfRange};
+pub use cells::{ColourCounts, Count, DirectCells, MeterRates, MeterType, OutOfRange};
 pub use entry::{
     EntryAction, EntryHandle, EntryRef, Group, Matches, NewEntry, OneShot, Selection, StoredAction,
     StoredEntry, Weighted,
@@ -109,6 +109,13 @@ pub trait Store {
         now_ns: u64,
     ) -> Result<(), TableError>;
 
+    fn set_direct_colours(
+        &mut self,
+        table: TableId,
+        entry: EntryRef,
+        colours: ColourCounts,
+    ) -> Result<(), TableError>;
+
     /// Entries that were not hit for as long as they say, each once per such time.
     fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)>;
 
@@ -152,6 +159,16 @@ pub trait Store {
         index: Option<u64>,
         rates: Option<MeterRates>,
         now_ns: u64,
+    ) -> Result<(), OutOfRange>;
+
+    fn colours(&self, meter: ObjectId, index: u64) -> Result<ColourCounts, OutOfRange>;
+
+    /// Without an index all cells.
+    fn set_colours(
+        &mut self,
+        meter: ObjectId,
+        index: Option<u64>,
+        colours: ColourCounts,
     ) -> Result<(), OutOfRange>;
 
     /// The leaves of a cell without validity bits and indices.
