@@ -14,8 +14,8 @@ use std::sync::Arc;
 use target::store::TableUse;
 use target::store::shape::{TableShape, TableShapes, Use};
 use target::store::{
-    ColourCounts, Count, DirectCells, EntryAction, Group, Matches, MeterRates, MeterType, NewEntry,
-    OutOfRange, Profile, StoredEntry,
+    ColourCounts, Count, DirectCells, EntryAction, Group, Matches, MeterRates, MeterType, N_CELLS_AT_ONCE,
+    NewEntry, OutOfRange, Profile, StoredEntry,
 };
 use target::{EntryHandle, EntryRef, PortState, Store, TableError};
 
@@ -423,12 +423,27 @@ impl Store for Control {
         n_max: usize,
         visit: &mut dyn FnMut(StoredEntry),
     ) {
-        // Visitors may want something of the store themselves.
-        let entries = self.with_table(table, ConcurrentOp::Read, |table| {
-            let raw = table.ops.table_entries(table.id, after.map(|after| after.serial), n_max);
-            raw.iter().map(|raw| table.stored(raw)).collect::<Vec<_>>()
-        });
-        entries.unwrap_or_default().into_iter().for_each(visit);
+        let is_concurrent = self.instance.is_concurrent(index(table), ConcurrentOp::Read);
+        let n_of_step = if is_concurrent { n_max } else { N_CELLS_AT_ONCE };
+        let (mut after, mut n_left) = (after.map(|after| after.serial), n_max);
+        while n_left > 0 {
+            let n = n_left.min(n_of_step);
+            let hold = (!is_concurrent).then(|| self.instance.hold());
+            let entries = self.with_table(table, ConcurrentOp::Read, |table| {
+                let raw = table.ops.table_entries(table.id, after, n);
+                raw.iter().map(|raw| table.stored(raw)).collect::<Vec<_>>()
+            });
+            drop(hold);
+            // Visitors may want something of the store themselves.
+            let entries = entries.unwrap_or_default();
+            if entries.len() < n {
+                n_left = 0;
+            } else {
+                n_left -= n;
+                after = entries.last().map(|entry| entry.handle.serial);
+            }
+            entries.into_iter().for_each(&mut *visit);
+        }
     }
 
     fn reserve(&mut self, table: TableId, n_more: u64) {

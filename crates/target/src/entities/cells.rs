@@ -2,12 +2,8 @@
 
 use super::tables::{colours, count, counter_data, meter_config, meter_counter_data, rates};
 use super::{Entities, State, View, select, values};
-use crate::store::{DirectCells, EntryRef as Target, OutOfRange};
+use crate::store::{DirectCells, EntryRef as Target, N_CELLS_AT_ONCE, OutOfRange};
 use control::*;
-
-/// So many cells are read or written while workers wait: that takes longer than closing the gate, and not much longer than a
-/// burst.
-pub(super) const N_CELLS_AT_ONCE: usize = 64;
 
 /// Index of a cell; `None` is all of them.
 fn cell(index: Option<i64>) -> Option<u64> {
@@ -217,20 +213,15 @@ impl Entities {
             let Some(known) = self.schema.tables.get(*table).filter(|known| has_resource(known)) else {
                 continue;
             };
-            let (mut after, mut n_before) = (None, usize::MAX);
-            while out.len() != n_before {
-                n_before = out.len();
-                view.store.visit_entries_after(*id, after, N_CELLS_AT_ONCE, &mut |stored| {
-                    after = Some(stored.handle);
-                    let entry = EntryRef {
-                        table: *table,
-                        matches: values::field_matches(&known.keys, &stored.matches),
-                        priority: stored.priority,
-                        is_default_action: false,
-                    };
-                    out.push((entry, stored.direct));
-                });
-            }
+            view.store.visit_entries(*id, &mut |stored| {
+                let entry = EntryRef {
+                    table: *table,
+                    matches: values::field_matches(&known.keys, &stored.matches),
+                    priority: stored.priority,
+                    is_default_action: false,
+                };
+                out.push((entry, stored.direct));
+            });
         }
         Ok(out)
     }

@@ -1,8 +1,8 @@
 //! Many changes. Insertions into one table that follow each other are handed over together, and cells that follow each other
 //! are written in steps for which workers wait once.
 
-use super::cells::N_CELLS_AT_ONCE;
 use super::{Entities, State};
+use crate::store::N_CELLS_AT_ONCE;
 use control::{Entity, Fault, TableEntry, TableId, Update, UpdateKind};
 
 /// So many at once: what entities become on the way takes room.

@@ -21,6 +21,10 @@ pub use profile::Profile;
 
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 
+/// So many cells are read or written while workers wait: that takes longer than closing the gate, and not much longer than a
+/// burst.
+pub const N_CELLS_AT_ONCE: usize = 64;
+
 /// Use of a table since the program began, summed over all workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableUse {
