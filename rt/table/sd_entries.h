@@ -316,7 +316,7 @@ SD_INLINE void sd_entry_set_count(const struct sd_table *t, const struct sd_entr
         *sd_entry_count(t, e, i) = i == 0 ? count : (struct sd_count){0, 0};
 }
 
-/* The same for the counts of the direct meter. */
+/* The control plane sets the counts of the direct meter; no worker updates the entry. */
 SD_INLINE void sd_entry_set_colours(const struct sd_table *t, const struct sd_entry *e, struct sd_colour_counts colours)
 {
     for (uint32_t i = 0; i < t->n_workers; i++)

@@ -1,7 +1,7 @@
 //! The programmable blocks of an architecture in their order, and the meaning of their parameters and of the fields
 //! of its metadata.
 
-use crate::flow::{Effect, Section, Step};
+use crate::flow::{Effect, Section, SectionId, Step};
 use crate::roles::{BlockIndex, BlockRole, FieldRole, IntrinsicWrites, ParamRole};
 
 /// A constructor parameter of the package, or of a package that it takes, which is a block.
@@ -260,9 +260,55 @@ impl PipelineModel {
         fields
     }
 
+    /// The sections that packets reach from their arrival by steps whose effects are among `by`.
+    fn reached(
+        &self,
+        from: impl IntoIterator<Item = SectionId>,
+        by: impl Fn(&Effect) -> Option<SectionId>,
+    ) -> Vec<SectionId> {
+        let mut reached: Vec<SectionId> = from.into_iter().collect();
+        let mut n_seen = 0;
+        while let Some(id) = reached.get(n_seen).copied() {
+            n_seen += 1;
+            let steps = self.sections.get(id).map_or(&[][..], |section| &section.steps);
+            for to in steps.iter().filter_map(|step| by(&step.effect)) {
+                if !reached.contains(&to) {
+                    reached.push(to);
+                }
+            }
+        }
+        reached.sort_unstable();
+        reached
+    }
+
+    /// The sections to which packets come from their port without a queue.
+    pub fn sections_without_queue(&self) -> Vec<SectionId> {
+        self.reached([0], next)
+    }
+
+    /// The sections to which packets come through a queue.
+    pub fn sections_behind_queue(&self) -> Vec<SectionId> {
+        let steps = self.sections.iter().flat_map(|section| &section.steps);
+        let queued = steps.filter_map(|step| match &step.effect {
+            Effect::Queue { onward, .. } | Effect::Multicast { onward, .. } => Some(onward.to),
+            Effect::Copy { to, .. } => Some(*to),
+            _ => None,
+        });
+        let queued: Vec<SectionId> = queued.collect();
+        self.reached(queued, next)
+    }
+
     /// Returns the number that stands for no port, neither a destination nor a drop.
     pub fn no_port(&self) -> u64 {
         self.drop_port.map_or(0, |drop| u64::from(drop) + 1)
+    }
+}
+
+/// The section in which a packet goes on at once.
+fn next(effect: &Effect) -> Option<SectionId> {
+    match effect {
+        Effect::Next(onward) => Some(onward.to),
+        _ => None,
     }
 }
 

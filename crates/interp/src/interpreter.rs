@@ -6,7 +6,7 @@ use crate::externs::{Externs, ObjectState, selector_hash};
 use crate::load::{Executable, LoadError, SlotRange};
 use crate::meter::MeterRates;
 use crate::table::{EntryHandle, EntryRef, Group, Matches, NewEntry, TableError, Tables};
-use arch::{BlockIndex, FieldRole, ParamRole};
+use arch::{BlockIndex, BlockRole, FieldRole, ParamRole};
 use control::Schema;
 use diagnostics::Span;
 use ir::{Action, Bits, BlockId, ObjectId, Program, TableId, ValueSetId};
@@ -25,6 +25,8 @@ pub struct Interpreter {
     may_wait: bool,
     /// By their index in the description of the architecture.
     blocks: Vec<Option<BlockId>>,
+    /// Which of them are deparsers.
+    deparsers: Vec<bool>,
 }
 
 /// A switch whose blocks are interpreted.
@@ -56,12 +58,15 @@ impl Interpreter {
         let mut tables = Tables::new(&exe, config.load)?;
         tables.selector_hash = selector_hash;
         let blocks = exe.program.described_blocks();
+        let described = exe.program.architecture.pipeline().map_or(&[][..], |model| &model.blocks);
+        let deparsers = described.iter().map(|block| block.role == BlockRole::Deparser).collect();
         Ok(Interpreter {
             tables,
             externs: Externs::new(&exe, config.seed),
             exe: Arc::new(exe),
             may_wait: false,
             blocks,
+            deparsers,
         })
     }
 
@@ -155,6 +160,10 @@ impl BlockRunner for Interpreter {
         now_ns: u64,
         observer: &mut (dyn Observer + '_),
     ) -> BlockEnd {
+        // Each deparser begins anew; a program without it emits nothing.
+        if self.deparsers.get(block) == Some(&true) && packet.waits_at.is_none() {
+            packet.emitted.clear();
+        }
         let Some(block) = self.blocks.get(block).copied().flatten() else { return BlockEnd::Done };
         let mut machine =
             Machine { exe: &self.exe, tables: &mut self.tables, externs: &mut self.externs, now_ns };

@@ -3,7 +3,7 @@
 
 use crate::facts::requests;
 use arch::flow::{Atom, Condition, Contents, Effect, Request, Section, SectionId, Step};
-use arch::{BlockRole, FieldRole, IntrinsicValue, IntrinsicWrites, PipelineModel};
+use arch::{BlockRole, FieldRole, IntrinsicValue, PipelineModel};
 use ir::Program;
 use ir::enum_members::Paths;
 
@@ -46,44 +46,66 @@ impl FastSections {
         if !model.fields_read().iter().all(is_narrow) {
             return None;
         }
-        let reached_by_any = reached(model, |_| true);
-        let sections = || reached_by_any.iter().filter_map(|id| Some((*id, model.sections.get(*id)?)));
+        // Positions are 15 and 16 bits.
+        if model.sections.len() > 0x7fff || model.sections.iter().any(|section| section.steps.len() > 0xffff)
+        {
+            return None;
+        }
+        let reached = reached(model);
+        let sections = || reached.iter().filter_map(|id| Some((*id, model.sections.get(*id)?)));
         let steps = || sections().flat_map(|(id, section)| section.steps.iter().map(move |step| (id, step)));
         let makes_requests = requests::makes_requests_in(program, BlockRole::Egress);
         let may_punt = makes_requests || steps().any(|(id, step)| punts(program, model, id, step));
         let reads_side = |step: &Step| step.when.0.iter().any(|term| term.atom == Atom::FromHost);
         let paths = Paths::new(program, model);
-        let without_queue = reached(model, |effect| !matches!(effect, Effect::Queue { .. }));
+        let without_queue = model.sections_without_queue();
         let writes_flags = sections().any(|(id, section)| {
-            let writes = section.writes.as_ref().unwrap_or(&model.at_arrival);
             let depends = without_queue.contains(&id) && paths.depend_on_controller(id);
-            writes_value(writes, IntrinsicValue::Direction)
-                || writes_value(writes, IntrinsicValue::Path) && depends
+            all_writes(model, section).any(|(_, value)| match value {
+                IntrinsicValue::Direction => true,
+                IntrinsicValue::Path => depends,
+                _ => false,
+            })
         });
         let reads_arrival_flags = writes_flags || steps().any(|(_, step)| reads_side(step));
         let may_punt = may_punt || reads_arrival_flags;
-        Some(FastSections { reached: reached_by_any, may_punt, reads_arrival_flags })
+        Some(FastSections { reached, may_punt, reads_arrival_flags })
     }
 }
 
-fn writes_value(writes: &IntrinsicWrites, wanted: IntrinsicValue) -> bool {
-    writes.iter().any(|(_, value)| *value == wanted)
+/// Everything that the architecture may write to packets that come to a section.
+pub(crate) fn all_writes<'m>(
+    model: &'m PipelineModel,
+    section: &'m Section,
+) -> impl Iterator<Item = &'m (FieldRole, IntrinsicValue)> {
+    let own = section.writes.as_ref().unwrap_or(&model.at_arrival);
+    own.iter().chain(&model.at_enqueue).chain(&model.at_dequeue)
 }
 
-/// The section in which a packet goes on, if it stays on the fast path.
-pub(crate) fn next_section(from: SectionId, effect: &Effect) -> Option<SectionId> {
-    let (Effect::Queue { onward, .. } | Effect::Next(onward)) = effect else { return None };
-    // Sections that lead back to themselves are a matter of the host, which counts rounds.
-    (onward.to > from).then_some(onward.to)
+/// The section in which a packet goes on, if it stays on the fast path. Sections that lead back to themselves are a matter of the
+/// host, which counts rounds. To sections that packets reach with and without a queue they come through the queue only, so that
+/// the section tells which it was.
+pub(crate) fn next_section(model: &PipelineModel, from: SectionId, effect: &Effect) -> Option<SectionId> {
+    let to = match effect {
+        Effect::Queue { onward, .. } => onward.to,
+        Effect::Next(onward) => {
+            let is_behind = |id: SectionId| model.sections_behind_queue().contains(&id);
+            let is_without = |id: SectionId| model.sections_without_queue().contains(&id);
+            if is_behind(onward.to) && is_without(onward.to) {
+                return None;
+            }
+            onward.to
+        }
+        _ => return None,
+    };
+    (to > from).then_some(to)
 }
 
-/// The sections that packets reach by steps with some effects.
-fn reached(model: &PipelineModel, by: impl Fn(&Effect) -> bool) -> Vec<SectionId> {
+fn reached(model: &PipelineModel) -> Vec<SectionId> {
     let mut reached = vec![0];
     for (id, section) in model.sections.iter().enumerate() {
         if reached.contains(&id) {
-            let effects = section.steps.iter().map(|step| &step.effect);
-            reached.extend(effects.filter(|effect| by(effect)).filter_map(|effect| next_section(id, effect)));
+            reached.extend(section.steps.iter().filter_map(|step| next_section(model, id, &step.effect)));
         }
     }
     reached.sort_unstable();
@@ -127,10 +149,13 @@ fn punts(program: &Program, model: &PipelineModel, from: SectionId, step: &Step)
             model.queue.checks_port
                 || onward.contents == Contents::Deparsed
                 || program.field(*priority).is_some()
-                || next_section(from, &step.effect).is_none()
+                || next_section(model, from, &step.effect).is_none()
         }
         Effect::Next(onward) => {
-            onward.contents == Contents::Deparsed || next_section(from, &step.effect).is_none()
+            // Packets that a parser has rejected are left if the program has no field for the error.
+            program.field(FieldRole::ParserError).is_none()
+                || onward.contents == Contents::Deparsed
+                || next_section(model, from, &step.effect).is_none()
         }
         Effect::Drop(reason) => drop_constant(reason).is_none(),
     }

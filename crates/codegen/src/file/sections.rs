@@ -8,7 +8,7 @@
 //! they were parsed are written in place.
 
 use crate::facts::deparser::plain_emits;
-use crate::facts::sections::{FastSections, blocks_run, drop_constant, may_hold, next_section};
+use crate::facts::sections::{FastSections, all_writes, blocks_run, drop_constant, may_hold, next_section};
 use crate::facts::storage::{Owner, users};
 use crate::file::process::process;
 use crate::file::steps::{PARAMETERS, StageArgument, block_call, declare_state};
@@ -19,7 +19,8 @@ use crate::function::metadata::{field, field_at, set_field};
 use crate::text::code::{Code, comment};
 use arch::flow::{Atom, Condition, Contents, Effect, Onward, Request, Section, SectionId, SendPort, Step};
 use arch::{
-    BlockIndex, BlockRole, ExternOp, FieldRole, IntrinsicValue, IntrinsicWrites, PassKind, PipelineModel,
+    BlockIndex, BlockRole, ExternOp, FieldRole, IntrinsicValue, IntrinsicWrites, ParamRole, PassKind,
+    PipelineModel,
 };
 use ir::enum_members::{Directions, Paths, Verdicts};
 use ir::lookup::index;
@@ -53,8 +54,12 @@ struct Writer<'c, 'p> {
     verdicts: Verdicts,
     paths: Paths,
     directions: Directions,
-    /// Deparsers that only emit, whose headers can be written in place.
-    in_place: BTreeSet<usize>,
+    /// Deparsers that only emit, for which functions are written.
+    deferrable: BTreeSet<BlockIndex>,
+    /// Those whose headers can be written in place.
+    in_place: BTreeSet<BlockIndex>,
+    /// Sections that packets come to as they are, with what deparsers have written before.
+    continued: BTreeSet<SectionId>,
     section: SectionId,
     deparsed: Deparsed,
     /// The function has a variable `is_rejected`.
@@ -74,7 +79,9 @@ pub(crate) fn sections(cx: &Cx<'_>, sections: &FastSections, out: &mut Code) -> 
         verdicts: Verdicts::new(cx.program),
         paths: Paths::new(cx.program, model),
         directions: Directions::new(cx.program, model),
+        deferrable: BTreeSet::new(),
         in_place: BTreeSet::new(),
+        continued: continued(model, sections),
         section: 0,
         deparsed: Deparsed::Nothing,
         has_rejected: false,
@@ -111,26 +118,24 @@ impl Writer<'_, '_> {
         if cx.calls.borrow().iter().any(|call| call.op == ExternOp::Digest) {
             out.line("w->digests.length = 0;");
         }
-        if self.sends_without_queue() {
-            out.line("p->egress_port = 0;");
+        out.line("p->egress_port = 0;");
+        if self.continued.contains(&0) {
+            out.line("sd_emit_begin(w);");
         }
         let writes = self.writes_of(0).unwrap_or(&self.model.at_arrival);
-        self.write(writes, 0, Arrival::Direct, out);
+        self.write(writes, None, 0, out);
         out.line("return p4x_section_0(w, p, s);");
         out.close("");
         out.blank();
     }
 
-    /// Packets that have been in no queue may be sent to the port of their queue, which is 0.
-    fn sends_without_queue(&self) -> bool {
-        let all = || self.model.sections.iter().flat_map(|section| &section.steps);
-        let after_next = all().filter_map(|step| match &step.effect {
-            Effect::Next(onward) => Some(onward.to),
-            _ => None,
+    /// Steps by which packets come to a section.
+    fn n_ways_to(&self, section: SectionId) -> usize {
+        let from = |id: &SectionId| self.model.sections.get(*id).map(|section| (*id, section));
+        let steps = self.sections.reached.iter().filter_map(from).flat_map(|(id, section)| {
+            section.steps.iter().filter_map(move |step| next_section(self.model, id, &step.effect))
         });
-        let sends = |step: &Step| matches!(step.effect, Effect::Send { port: SendPort::Queue, .. });
-        let mut direct = std::iter::once(0).chain(after_next).filter_map(|id| self.model.sections.get(id));
-        direct.any(|section| section.steps.iter().any(sends))
+        steps.filter(|to| *to == section).count()
     }
 
     fn reads_drop_requests(&self) -> bool {
@@ -144,13 +149,17 @@ impl Writer<'_, '_> {
 
     fn section(&mut self, id: SectionId, out: &mut Code) {
         let Some(section) = self.model.sections.get(id) else { return };
-        (self.section, self.deparsed, self.has_requests) = (id, Deparsed::Nothing, false);
+        let is_continued = self.continued.contains(&id);
+        self.deparsed = if is_continued { Deparsed::Done } else { Deparsed::Nothing };
+        (self.section, self.has_requests) = (id, false);
         self.has_rejected = self.may_reject(section);
         for block in blocks_run(section) {
             self.helpers(block, out);
         }
         out.own(format!("/* Section {}. */", comment(&section.name)));
-        out.function(format!("SD_ALWAYS_INLINE uint32_t p4x_section_{id}({PARAMETERS})"));
+        // One copy of the code, however many ways lead to it.
+        let linkage = if self.n_ways_to(id) > 1 { "static" } else { "SD_ALWAYS_INLINE" };
+        out.function(format!("{linkage} uint32_t p4x_section_{id}({PARAMETERS})"));
         if self.has_rejected {
             out.line("bool is_rejected = false;");
         }
@@ -161,7 +170,7 @@ impl Writer<'_, '_> {
             matches!(step.effect, Effect::Run(block) if self.role(block) == BlockRole::Deparser)
                 && !step.when.0.is_empty()
         });
-        if has_conditional_deparser {
+        if has_conditional_deparser && !is_continued {
             out.line("sd_emit_begin(w);");
         }
         let mut has_ended = false;
@@ -200,6 +209,9 @@ impl Writer<'_, '_> {
     /// Functions of a deparser that only emits.
     fn helpers(&mut self, block: BlockIndex, out: &mut Code) {
         let Some(id) = self.deferrable(block) else { return };
+        if !self.deferrable.insert(block) {
+            return;
+        }
         let places = plain_emits(&self.cx.program.blocks[id].graph).unwrap_or_default();
         if emit::in_place_functions(self.cx, &places, &format!("_{block}"), out) {
             self.in_place.insert(block);
@@ -294,7 +306,7 @@ impl Writer<'_, '_> {
         let role = self.role(block);
         let Some(id) = self.blocks.get(block).copied().flatten() else {
             if role == BlockRole::Deparser {
-                self.deparsed = Deparsed::Nothing;
+                self.emit_nothing(when, out);
             }
             return;
         };
@@ -332,6 +344,20 @@ impl Writer<'_, '_> {
             Known::Never => {}
             Known::Always => out.append(body.shallower()),
             Known::When(text) => out.under(&text, body),
+        }
+    }
+
+    /// A program without the deparser emits nothing, where the deparser would run.
+    fn emit_nothing(&mut self, when: &Condition, out: &mut Code) {
+        match self.condition(when) {
+            Known::Never => {}
+            Known::Always => self.deparsed = Deparsed::Nothing,
+            Known::When(text) => {
+                let mut body = out.nested();
+                body.line("sd_emit_begin(w);");
+                out.under(&text, body);
+                self.deparsed = Deparsed::Done;
+            }
         }
     }
 
@@ -389,7 +415,9 @@ impl Writer<'_, '_> {
         onward: &Onward,
         out: &mut Code,
     ) {
-        let Some(to) = next_section(self.section, &step.effect) else { return self.punt(i, out) };
+        let Some(to) = next_section(self.model, self.section, &step.effect) else {
+            return self.punt(i, out);
+        };
         let mut host: Vec<String> =
             field(self.cx, priority).map(|(lvalue, _)| format!("{lvalue} != 0")).into_iter().collect();
         let port = self.number(port);
@@ -411,17 +439,15 @@ impl Writer<'_, '_> {
         if self.reads_drop_requests() {
             out.line("w->requests.flags = 0;");
         }
-        self.write(&self.model.at_enqueue, to, Arrival::Queued, out);
-        let writes = self.writes_of(to);
-        if onward.contents != Contents::Headers && writes.is_none() {
-            self.write(&self.model.at_arrival, to, Arrival::Queued, out);
-        }
-        self.write(writes.unwrap_or(&self.model.at_dequeue), to, Arrival::Queued, out);
+        self.write(&self.model.at_enqueue, None, to, out);
+        self.write(self.writes_of(to).unwrap_or(&self.model.at_dequeue), None, to, out);
         out.line(format!("return p4x_section_{to}(w, p, s);"));
     }
 
     fn next(&mut self, i: usize, step: &Step, onward: &Onward, out: &mut Code) {
-        let Some(to) = next_section(self.section, &step.effect) else { return self.punt(i, out) };
+        let Some(to) = next_section(self.model, self.section, &step.effect) else {
+            return self.punt(i, out);
+        };
         if self.has_rejected {
             let mut leave = out.nested();
             self.punt(i, &mut leave);
@@ -430,7 +456,7 @@ impl Writer<'_, '_> {
         self.begin_anew(i, onward, out);
         if onward.contents != Contents::Headers {
             let writes = self.writes_of(to).unwrap_or(&self.model.at_arrival);
-            self.write_except(writes, onward.carry, to, Arrival::Direct, out);
+            self.write(writes, onward.carry, to, out);
         }
         out.line(format!("return p4x_section_{to}(w, p, s);"));
     }
@@ -477,7 +503,7 @@ impl Writer<'_, '_> {
     /// The packet begins a section: its bytes are those that go along, and what blocks have left behind is zero.
     fn begin_anew(&mut self, i: usize, onward: &Onward, out: &mut Code) {
         match onward.contents {
-            Contents::Headers => return,
+            Contents::Headers => return self.keep_output(out),
             Contents::AsReceived | Contents::ParsedAgain => {}
             Contents::Deparsed => {
                 // The host gets the output that does not fit.
@@ -486,9 +512,21 @@ impl Writer<'_, '_> {
             }
         }
         out.line("p->cursor_bits = 0;");
+        if self.continued.contains(&onward.to) {
+            out.line("sd_emit_begin(w);");
+        }
         for var in self.stale(onward) {
             let name = self.cx.facts.storage.path(var);
             out.line(format!("memset(&{name}, 0, sizeof {name});"));
+        }
+    }
+
+    /// What the deparser has written goes along.
+    fn keep_output(&self, out: &mut Code) {
+        match self.deparsed {
+            Deparsed::Nothing => out.line("sd_emit_begin(w);"),
+            Deparsed::Deferred(id) => self.emit_now(id, out),
+            Deparsed::Done => {}
         }
     }
 
@@ -517,10 +555,14 @@ impl Writer<'_, '_> {
                 Effect::Run(_) | Effect::SendDigests | Effect::Send { .. } | Effect::Drop(_) => false,
             });
         let fields = |section: &Section| -> Vec<VarId> {
-            let written = section.writes.iter().flatten().map(|(role, _)| *role);
+            let written = all_writes(model, section).map(|(role, _)| *role);
             let read = section.steps.iter().flat_map(Step::fields_read);
             let roles = written.chain(read);
-            roles.flat_map(|role| cx.program.fields_of(role)).map(|place| place.var).collect()
+            let fields = roles.flat_map(|role| cx.program.fields_of(role)).map(|place| place.var);
+            let terms = || section.steps.iter().flat_map(|step| &step.when.0);
+            let reads_accept = terms().any(|term| term.atom == Atom::Accepted);
+            let accept = cx.program.shared_variable(ParamRole::Accept).filter(|_| reads_accept);
+            fields.chain(accept).collect()
         };
         let carried = |section: &Section| -> Vec<VarId> {
             let carried = section.steps.iter().filter_map(|step| step.effect.carried());
@@ -536,8 +578,15 @@ impl Writer<'_, '_> {
             earlier.any(|section| used_by(var, section) || fields(section).contains(&var))
                 || errors.contains(&var)
         };
+        // Copies and further rounds take along what the program has listed.
+        let listed = |var: VarId| {
+            let carried: Vec<u32> = model.carried().into_iter().map(ir::carried_list).collect();
+            let mut own = cx.program.field_lists.iter().filter(|list| !carried.contains(&list.index));
+            own.any(|list| list.places.iter().any(|place| place.var == var))
+        };
         let behind = |var: VarId| {
             passes_headers
+                || listed(var)
                 || section_of(onward.to).is_some_and(|section| {
                     used_by(var, section) || fields(section).contains(&var) || carried(section).contains(&var)
                 })
@@ -548,20 +597,8 @@ impl Writer<'_, '_> {
             .collect()
     }
 
-    /// Writes what the architecture says of the packet.
-    fn write(&self, writes: &IntrinsicWrites, to: SectionId, how: Arrival, out: &mut Code) {
-        self.write_except(writes, None, to, how, out);
-    }
-
-    /// Writes them except for fields of the variable that goes along.
-    fn write_except(
-        &self,
-        writes: &IntrinsicWrites,
-        carried: Option<arch::ParamRole>,
-        to: SectionId,
-        how: Arrival,
-        out: &mut Code,
-    ) {
+    /// Writes what the architecture says of the packet, but for fields of the variable that goes along.
+    fn write(&self, writes: &IntrinsicWrites, carried: Option<ParamRole>, to: SectionId, out: &mut Code) {
         let carried = carried.and_then(|role| self.cx.program.shared_variable(role));
         for (role, value) in writes {
             let is_wanted = self.cx.facts.may_punt
@@ -569,13 +606,13 @@ impl Writer<'_, '_> {
                 || self.model.fields_read().contains(role);
             let is_carried = self.cx.program.fields_of(*role).any(|place| Some(place.var) == carried);
             if is_wanted && !is_carried {
-                set_field(self.cx, *role, &self.value(*value, to, how), out);
+                set_field(self.cx, *role, &self.value(*value, to), out);
             }
         }
     }
 
     /// The C text of a value of the architecture.
-    fn value(&self, value: IntrinsicValue, to: SectionId, how: Arrival) -> String {
+    fn value(&self, value: IntrinsicValue, to: SectionId) -> String {
         let by_flag = |flag: &str, yes: u64, no: u64| match yes == no {
             true => yes.to_string(),
             false => format!("w->port_flags[p->ingress_port] & {flag} ? {yes} : {no}"),
@@ -585,10 +622,9 @@ impl Writer<'_, '_> {
             IntrinsicValue::PacketBytes => "p->length_bytes".to_string(),
             IntrinsicValue::ArrivalTime | IntrinsicValue::Now => "w->now_ns / 1000".to_string(),
             IntrinsicValue::NowNs => "w->now_ns".to_string(),
-            IntrinsicValue::EgressPort if how == Arrival::Queued => "p->egress_port".to_string(),
+            IntrinsicValue::EgressPort => "p->egress_port".to_string(),
             // A packet that is no copy, whose queue was empty, in its first round.
-            IntrinsicValue::EgressPort
-            | IntrinsicValue::PassKind
+            IntrinsicValue::PassKind
             | IntrinsicValue::ReplicaInstance
             | IntrinsicValue::QueueDepth
             | IntrinsicValue::QueueingTime
@@ -602,13 +638,11 @@ impl Writer<'_, '_> {
             }
             IntrinsicValue::Path => {
                 let normal = self.paths.member(to, PassKind::Normal);
-                match how {
-                    Arrival::Queued => normal.to_string(),
-                    Arrival::Direct => {
-                        let from_controller = self.paths.member(to, PassKind::FromController);
-                        by_flag("SD_PORT_OF_CONTROLLER", from_controller, normal)
-                    }
+                if self.model.sections_behind_queue().contains(&to) {
+                    return normal.to_string();
                 }
+                let from_controller = self.paths.member(to, PassKind::FromController);
+                by_flag("SD_PORT_OF_CONTROLLER", from_controller, normal)
             }
             IntrinsicValue::Direction => {
                 by_flag("SD_PORT_AT_HOST", self.directions.of_port(true), self.directions.of_port(false))
@@ -642,7 +676,7 @@ impl Writer<'_, '_> {
             Atom::Rejected => Known::Never,
             Atom::FromHost => Known::When("w->port_flags[p->ingress_port] & SD_PORT_AT_HOST".to_string()),
             Atom::Accepted => {
-                let accept = self.cx.program.shared_variable(arch::ParamRole::Accept);
+                let accept = self.cx.program.shared_variable(ParamRole::Accept);
                 accept.map_or(Known::Always, |var| Known::When(self.cx.facts.storage.path(var)))
             }
             Atom::Verdict(verdict) => {
@@ -673,11 +707,12 @@ fn put_back(failed: &[String], out: &mut Code) {
     out.under("SD_UNLIKELY(!sd_packet_rebuild(p, w))", body);
 }
 
-/// How a packet comes to a section.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Arrival {
-    /// From its port, perhaps through other sections.
-    Direct,
-    /// Through the queue of a port.
-    Queued,
+/// Sections that packets come to as they are.
+fn continued(model: &PipelineModel, sections: &FastSections) -> BTreeSet<SectionId> {
+    let from = sections.reached.iter().filter_map(|id| model.sections.get(*id));
+    let steps = from.flat_map(|section| &section.steps).filter_map(|step| match &step.effect {
+        Effect::Queue { onward, .. } | Effect::Next(onward) => Some(onward),
+        _ => None,
+    });
+    steps.filter(|onward| onward.contents == Contents::Headers).map(|onward| onward.to).collect()
 }

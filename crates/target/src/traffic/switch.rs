@@ -103,6 +103,8 @@ pub struct Switch<E: BlockRunner> {
     pub(super) sides: Sides,
     port_table: PortTable,
     reads_queues: bool,
+    /// Packets come there from their port without a queue.
+    direct_sections: BTreeSet<SectionId>,
     pub(super) config: Config,
     pub(super) now_ns: u64,
     /// Replicas and group members for these ports are left out.
@@ -145,6 +147,9 @@ impl<E: BlockRunner> Switch<E> {
             runner.supply(&name, sides.function(wants_host));
         }
         let config = Config { cpu_port: config.cpu_port.or(model.special_port("cpu")), ..config };
+        let behind_queue = model.sections_behind_queue();
+        let without_queue = model.sections_without_queue().into_iter();
+        let direct_sections = without_queue.filter(|id| !behind_queue.contains(id)).collect();
         let port_table = PortTable::new(&config, config.cpu_port);
         Ok(Switch {
             pre,
@@ -155,6 +160,7 @@ impl<E: BlockRunner> Switch<E> {
             sides,
             port_table,
             reads_queues,
+            direct_sections,
             queues: Queues::new(config.queue),
             config,
             now_ns: 0,
@@ -365,8 +371,8 @@ impl<E: BlockRunner> Switch<E> {
     ) -> Vec<Output> {
         self.totals.n_received += 1;
         self.begin_packet();
-        let is_first = at.section == 0;
-        let from_controller = is_first && self.config.cpu_port == Some(at.ports.ingress_port);
+        let from_controller =
+            self.direct_sections.contains(&at.section) && self.config.cpu_port == Some(at.ports.ingress_port);
         let kind = if from_controller { PassKind::FromController } else { PassKind::Normal };
         let mut copy = PacketCopy::new(packet, kind, at.ports.ingress_port, self.now_ns);
         copy.queue_port = at.ports.egress_port;
