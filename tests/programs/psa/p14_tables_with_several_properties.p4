@@ -1,4 +1,4 @@
-// A direct counter beside a direct meter, and one beside an action profile.
+// A direct counter beside a direct meter, one beside an action profile, and all of them with an idle timeout.
 
 #include "../include/psa.p4"
 
@@ -86,12 +86,38 @@ control Work(
         psa_implementation = paths;
         const psa_empty_group_action = give(0xe);
     }
+    DirectCounter<bit<32>>(PSA_CounterType_t.PACKETS) all_hits;
+    DirectMeter(PSA_MeterType_t.PACKETS) all_rate;
+    ActionProfile(8) all_actions;
+
+    action use_all(bit<64> result) {
+        all_hits.count();
+        PSA_MeterColor_t colour = all_rate.execute();
+        headers.request.result = colour == PSA_MeterColor_t.GREEN ? result : 0;
+    }
+
+    table all {
+        key = {
+            headers.request.index: exact;
+        }
+        actions = {
+            use_all;
+            NoAction;
+        }
+        psa_implementation = all_actions;
+        psa_direct_counter = all_hits;
+        psa_direct_meter = all_rate;
+        psa_idle_timeout = PSA_IdleTimeout_t.NOTIFY_CONTROL;
+    }
+
     apply {
         send_to_port(ostd, (PortId_t)2);
         if (headers.request.what == 0) {
             both.apply();
         } else if (headers.request.what == 1) {
             profiled.apply();
+        } else if (headers.request.what == 3) {
+            all.apply();
         } else {
             headers.request.second = spread.apply().hit ? 16w1 : 0;
         }
