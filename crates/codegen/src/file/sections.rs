@@ -521,7 +521,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// What the deparser has written goes along.
+    /// The output of the deparser goes along.
     fn keep_output(&self, out: &mut Code) {
         match self.deparsed {
             Deparsed::Nothing => out.line("sd_emit_begin(w);"),
