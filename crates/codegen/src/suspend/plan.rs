@@ -80,7 +80,7 @@ pub(crate) struct BurstPlan {
 pub(crate) enum NoSuspension {
     /// The code reports every step.
     Traced,
-    /// The architecture has no fast path.
+    /// The steps of the architecture are not those of the reference switch, or it has no queue.
     NoFastPath,
     NoTable,
     TooLarge,
@@ -93,7 +93,7 @@ impl NoSuspension {
     pub(crate) fn text(self) -> &'static str {
         match self {
             NoSuspension::Traced => "every step is reported",
-            NoSuspension::NoFastPath => "the architecture has no fast path",
+            NoSuspension::NoFastPath => "stages are for the steps of v1model",
             NoSuspension::NoTable => "no table is staged",
             NoSuspension::TooLarge => "the program is too large to be compiled twice",
             NoSuspension::Order => "the order of packets matters to what they share",
