@@ -196,8 +196,11 @@ impl<'p> Func<'_, 'p> {
                 self.checksum(args, op == ExternOp::UpdateChecksumWithPayload, false);
             }
             ExternOp::Checksum16Get => {
-                self.pack(args.first(), false);
-                let sum = "sd_checksum_internet2(w->scratch.bytes, w->scratch.length, NULL, 0)";
+                let sum =
+                    args.first().and_then(|data| self.internet_checksum(data, false)).unwrap_or_else(|| {
+                        self.pack(args.first(), false);
+                        "sd_checksum_internet2(w->scratch.bytes, w->scratch.length, NULL, 0)".to_string()
+                    });
                 self.set_result(result, &Scalar::atom(sum, Class::Int), 16);
             }
             ExternOp::MarkToDrop => self.mark_to_drop(args),
