@@ -188,7 +188,7 @@ static void test_colours(void)
     CHECK(ops->meter_read_colours(f.instance, 0, LARGE - 1, &colours) == SD_OK && colours_are(&colours, 0, 0, 0, 60));
     CHECK(sd_meter_execute(other, 60, 0, LARGE - 1, SD_RED, &colour) && colour == SD_RED);
     CHECK(ops->meter_read_colours(f.instance, 0, LARGE - 1, &colours) == SD_OK && colours_are(&colours, 0, 0, 1, 60));
-    /* What was read can be written. */
+    /* Counts that were read can be written. */
     CHECK(ops->meter_write_colours(f.instance, 0, UINT64_MAX, &colours) == SD_OK);
     CHECK(sd_meter_execute(w, 60, 0, 0, SD_YELLOW, &colour) && colour == SD_YELLOW);
     CHECK(ops->meter_read_colours(f.instance, 0, 0, &colours) == SD_OK && colours_are(&colours, 0, 1, 1, 60));

@@ -618,7 +618,7 @@ static void test_cells(void)
     CHECK(sd_table_lookup(w, &f.packet, 0, f.instance->tables[0].type, &key, 4, 0).hit);
     CHECK(sd_direct_meter_colour(w, 0) == SD_RED);
     CHECK(ops->direct_count(f.instance, 0, handle, &counted) == SD_OK && counted.n_packets == 8 && counted.n_bytes == 170);
-    /* What a result gives changes no cell when it is written back. */
+    /* A result that is written back changes no cell. */
     CHECK(ops->table_get(f.instance, 0, handle, &found) == SD_OK && !found.count && !found.rates);
     CHECK(ops->table_modify(f.instance, 0, &found, 0, &handle) == SD_OK);
     CHECK(ops->direct_count(f.instance, 0, handle, &counted) == SD_OK && counted.n_packets == 8);

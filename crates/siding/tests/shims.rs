@@ -129,7 +129,7 @@ control Write(packet_out packet, in Headers headers) { apply { packet.emit(heade
 V1Switch(Read(), Nothing(), Choose(), Leave(), Nothing(), Write()) main;
 "#;
 
-/// What `simple_switch_CLI` prints for each command.
+/// The output of `simple_switch_CLI` for each command.
 fn commands(shims: &Shims, thrift_port: u16, lines: &[&str]) -> Vec<String> {
     let mut cli = Command::new(shims.dir().join("simple_switch_CLI"))
         .args(["--thrift-port", &thrift_port.to_string()])
@@ -238,7 +238,7 @@ fn members_and_groups_have_handles() {
             "**********\nDumping entry 0\nMatch key:\n* headers.probe.kind: 5\nIndex: group(0)\n\
              **********\nDumping entry 1\nMatch key:\n* headers.probe.kind: 6\nIndex: member(1)\n",
         ),
-        // What is used stays.
+        // Members and groups in use cannot be deleted.
         ("act_prof_delete_member hops 1", "...is used"),
         ("act_prof_delete_group hops 0", "...is used"),
     ]);

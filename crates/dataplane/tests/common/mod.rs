@@ -94,7 +94,7 @@ impl Wire {
         *self.room.lock().unwrap() = Some(n_packets);
     }
 
-    /// Whether the link takes another packet.
+    /// Takes room for a packet; false if the link has none.
     fn takes_packet(&self) -> bool {
         match &mut *self.room.lock().unwrap() {
             None => true,

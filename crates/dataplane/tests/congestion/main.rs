@@ -63,7 +63,7 @@ fn a_program_is_replaced_while_packets_wait_for_a_link() {
     (0..N_PACKETS).for_each(|number| from.send(&packet(number)));
     until("that all packets are taken", || from.n_offered() == 0);
     switch.replace(compile(program)).unwrap();
-    // What the link has not taken waits at the port, whose program is another one.
+    // Packets that the link has not taken wait at the port while the program changes.
     let report = settled(&switch);
     assert_eq!((report.n_queued, report.n_sent), (u64::from(N_PACKETS), 0), "{report:#?}");
     to.set_room(usize::MAX);

@@ -92,7 +92,7 @@ fn i02_meters_take_rates_and_bursts() {
     desk.reads(&question, &[&question]);
 }
 
-/// The same program with meters of another kind.
+/// A desk whose P4Info gives the meters of the program another type.
 fn desk_with_meters(kind: p4info::proto::p4::config::v1::meter_spec::Type) -> Desk {
     Desk::with(crate::desk::LINES, |p4info| {
         let (meters, direct) = (&mut p4info.meters, &mut p4info.direct_meters);
@@ -319,7 +319,7 @@ fn i04_registers_of_headers_keep_validity() {
     desk.reads(question, &[&cell("alone", valid)]);
     desk.device.receive(1, &packet(1));
     desk.reads(question, &[&cell("alone", "header {}")]);
-    // What a controller has written is what a packet reads.
+    // Packets read the value that a controller has written.
     desk.write(&[&format!("modify {}", cell("alone", &valid.replace("07", "09")))]);
     desk.device.take_sent();
     desk.device.receive(1, &packet(4));

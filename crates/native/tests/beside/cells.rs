@@ -23,7 +23,7 @@ const NOTHING: MeterRates = MeterRates {
 /// The counters of new entries begin here.
 const BEGIN: u64 = 1 << 40;
 
-/// What a packet has found: the value of the entry or 0, the colour, and two cells.
+/// The observations of a packet: the value of the entry or 0, the colour, and two cells.
 type Found = (u8, u8, u32, u32);
 
 fn run(switch: &mut Switch<Native>, bursts: &mut Bursts, keys: &[u32]) -> Vec<Found> {
@@ -191,7 +191,7 @@ fn the_writes_of_a_step_are_one_to_packets() {
 /// Prints how long it takes to read cells one by one and in steps while a worker runs packets, and how many packets it runs
 /// meanwhile.
 #[test]
-#[ignore = "measures"]
+#[ignore = "prints rates and judges nothing; run it alone, with --nocapture"]
 fn cells_by_the_step() {
     const N_CELLS: u64 = 1000;
     const N_ROUNDS: u64 = 300;

@@ -293,7 +293,7 @@ fn d3_and_c05_counts_of_colours_are_kept() {
         assert_eq!((migration.n_refused, &migration.faults[..]), (0, &[][..]));
     }
     assert_eq!(fresh.read(), before);
-    // Where one executor takes over from the other.
+    // One executor takes over from the other.
     let mut mirrored = Pair::new("tests/entities/meters.p4", kind);
     sync::mirror(&schema, &pair.interpreted, &mut mirrored.compiled).unwrap();
     sync::mirror(&schema, &pair.compiled, &mut mirrored.interpreted).unwrap();

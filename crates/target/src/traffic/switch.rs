@@ -221,7 +221,7 @@ impl<E: BlockRunner> Switch<E> {
         (&mut self.runner, self.port_table.flags())
     }
 
-    /// Where packets to a port leave; `None` when there is no such port.
+    /// The destination of packets to a port; `None` when there is no such port.
     pub fn destination(&self, port: u32) -> Option<Destination> {
         if self.config.cpu_port == Some(port) {
             return Some(Destination::Controller);
