@@ -20,6 +20,8 @@ const DROPS: [(&str, &str); 6] = [
 /// The sections of a program whose fast path follows its architecture's description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FastSections {
+    /// Sections that packets of the description reach with and without a queue.
+    both: Vec<SectionId>,
     /// In ascending order; the first is the one of arrival.
     pub(crate) reached: Vec<SectionId>,
     /// Some packets are left to the host.
@@ -51,14 +53,25 @@ impl FastSections {
         {
             return None;
         }
-        let reached = reached(model);
-        let sections = || reached.iter().filter_map(|id| Some((*id, model.sections.get(*id)?)));
+        let without_queue = model.sections_without_queue();
+        let mut both = model.sections_behind_queue();
+        both.retain(|id| without_queue.contains(id));
+        let mut found = FastSections { both, reached: vec![0], may_punt: false, reads_arrival_flags: false };
+        for (id, section) in model.sections.iter().enumerate() {
+            if found.reached.contains(&id) {
+                let next = section.steps.iter().filter_map(|step| found.next_section(id, &step.effect));
+                let next: Vec<SectionId> = next.collect();
+                found.reached.extend(next);
+            }
+        }
+        found.reached.sort_unstable();
+        found.reached.dedup();
+        let sections = || found.reached.iter().filter_map(|id| Some((*id, model.sections.get(*id)?)));
         let steps = || sections().flat_map(|(id, section)| section.steps.iter().map(move |step| (id, step)));
         let makes_requests = requests::makes_requests_in(program, BlockRole::Egress);
-        let may_punt = makes_requests || steps().any(|(id, step)| punts(program, model, id, step));
+        let may_punt = makes_requests || steps().any(|(id, step)| found.punts(program, model, id, step));
         let reads_side = |step: &Step| step.when.0.iter().any(|term| term.atom == Atom::FromHost);
         let paths = Paths::new(program, model);
-        let without_queue = model.sections_without_queue();
         let writes_flags = sections().any(|(id, section)| {
             let depends = without_queue.contains(&id) && paths.depend_on_controller(id);
             all_writes(model, section).any(|(_, value)| match value {
@@ -69,7 +82,43 @@ impl FastSections {
         });
         let reads_arrival_flags = writes_flags || steps().any(|(_, step)| reads_side(step));
         let may_punt = may_punt || reads_arrival_flags;
-        Some(FastSections { reached, may_punt, reads_arrival_flags })
+        Some(FastSections { may_punt, reads_arrival_flags, ..found })
+    }
+
+    /// The section in which a packet goes on, if it stays on the fast path. Sections that lead back to themselves are a matter of
+    /// the host, which counts rounds. To sections that packets reach with and without a queue they come through the queue only,
+    /// so that the section tells which it was.
+    pub(crate) fn next_section(&self, from: SectionId, effect: &Effect) -> Option<SectionId> {
+        let to = match effect {
+            Effect::Queue { onward, .. } => onward.to,
+            Effect::Next(onward) if !self.both.contains(&onward.to) => onward.to,
+            _ => return None,
+        };
+        (to > from).then_some(to)
+    }
+
+    /// Packets for which the step is done may be left to the host.
+    fn punts(&self, program: &Program, model: &PipelineModel, from: SectionId, step: &Step) -> bool {
+        if !may_hold(program, &step.when) {
+            return false;
+        }
+        match &step.effect {
+            Effect::Run(_) | Effect::SendDigests | Effect::Send { .. } => false,
+            Effect::Copy { .. } | Effect::Multicast { .. } | Effect::Again { .. } => true,
+            Effect::Queue { priority, onward, .. } => {
+                model.queue.checks_port
+                    || onward.contents == Contents::Deparsed
+                    || program.field(*priority).is_some()
+                    || self.next_section(from, &step.effect).is_none()
+            }
+            Effect::Next(onward) => {
+                // Packets that a parser has rejected are left if the program has no field for the error.
+                program.field(FieldRole::ParserError).is_none()
+                    || onward.contents == Contents::Deparsed
+                    || self.next_section(from, &step.effect).is_none()
+            }
+            Effect::Drop(reason) => drop_constant(reason).is_none(),
+        }
     }
 }
 
@@ -80,37 +129,6 @@ pub(crate) fn all_writes<'m>(
 ) -> impl Iterator<Item = &'m (FieldRole, IntrinsicValue)> {
     let own = section.writes.as_ref().unwrap_or(&model.at_arrival);
     own.iter().chain(&model.at_enqueue).chain(&model.at_dequeue)
-}
-
-/// The section in which a packet goes on, if it stays on the fast path. Sections that lead back to themselves are a matter of the
-/// host, which counts rounds. To sections that packets reach with and without a queue they come through the queue only, so that
-/// the section tells which it was.
-pub(crate) fn next_section(model: &PipelineModel, from: SectionId, effect: &Effect) -> Option<SectionId> {
-    let to = match effect {
-        Effect::Queue { onward, .. } => onward.to,
-        Effect::Next(onward) => {
-            let is_behind = |id: SectionId| model.sections_behind_queue().contains(&id);
-            let is_without = |id: SectionId| model.sections_without_queue().contains(&id);
-            if is_behind(onward.to) && is_without(onward.to) {
-                return None;
-            }
-            onward.to
-        }
-        _ => return None,
-    };
-    (to > from).then_some(to)
-}
-
-fn reached(model: &PipelineModel) -> Vec<SectionId> {
-    let mut reached = vec![0];
-    for (id, section) in model.sections.iter().enumerate() {
-        if reached.contains(&id) {
-            reached.extend(section.steps.iter().filter_map(|step| next_section(model, id, &step.effect)));
-        }
-    }
-    reached.sort_unstable();
-    reached.dedup();
-    reached
 }
 
 /// The constant of the runtime for a drop reason, if it has one.
@@ -135,30 +153,6 @@ pub(crate) fn may_hold(program: &Program, condition: &Condition) -> bool {
                 | Atom::Verdict(_) => true,
             }
     })
-}
-
-/// Packets for which the step is done may be left to the host.
-fn punts(program: &Program, model: &PipelineModel, from: SectionId, step: &Step) -> bool {
-    if !may_hold(program, &step.when) {
-        return false;
-    }
-    match &step.effect {
-        Effect::Run(_) | Effect::SendDigests | Effect::Send { .. } => false,
-        Effect::Copy { .. } | Effect::Multicast { .. } | Effect::Again { .. } => true,
-        Effect::Queue { priority, onward, .. } => {
-            model.queue.checks_port
-                || onward.contents == Contents::Deparsed
-                || program.field(*priority).is_some()
-                || next_section(model, from, &step.effect).is_none()
-        }
-        Effect::Next(onward) => {
-            // Packets that a parser has rejected are left if the program has no field for the error.
-            program.field(FieldRole::ParserError).is_none()
-                || onward.contents == Contents::Deparsed
-                || next_section(model, from, &step.effect).is_none()
-        }
-        Effect::Drop(reason) => drop_constant(reason).is_none(),
-    }
 }
 
 /// The blocks that a section runs, by their index in the description.

@@ -8,7 +8,7 @@
 //! they were parsed are written in place.
 
 use crate::facts::deparser::plain_emits;
-use crate::facts::sections::{FastSections, all_writes, blocks_run, drop_constant, may_hold, next_section};
+use crate::facts::sections::{FastSections, all_writes, blocks_run, drop_constant, may_hold};
 use crate::facts::storage::{Owner, users};
 use crate::file::process::process;
 use crate::file::steps::{PARAMETERS, StageArgument, block_call, declare_state};
@@ -133,7 +133,7 @@ impl Writer<'_, '_> {
     fn n_ways_to(&self, section: SectionId) -> usize {
         let from = |id: &SectionId| self.model.sections.get(*id).map(|section| (*id, section));
         let steps = self.sections.reached.iter().filter_map(from).flat_map(|(id, section)| {
-            section.steps.iter().filter_map(move |step| next_section(self.model, id, &step.effect))
+            section.steps.iter().filter_map(move |step| self.sections.next_section(id, &step.effect))
         });
         steps.filter(|to| *to == section).count()
     }
@@ -415,7 +415,7 @@ impl Writer<'_, '_> {
         onward: &Onward,
         out: &mut Code,
     ) {
-        let Some(to) = next_section(self.model, self.section, &step.effect) else {
+        let Some(to) = self.sections.next_section(self.section, &step.effect) else {
             return self.punt(i, out);
         };
         let mut host: Vec<String> =
@@ -445,7 +445,7 @@ impl Writer<'_, '_> {
     }
 
     fn next(&mut self, i: usize, step: &Step, onward: &Onward, out: &mut Code) {
-        let Some(to) = next_section(self.model, self.section, &step.effect) else {
+        let Some(to) = self.sections.next_section(self.section, &step.effect) else {
             return self.punt(i, out);
         };
         if self.has_rejected {
