@@ -13,7 +13,7 @@
 
 #include "base/sd_base.h"
 
-#define SD_ABI_VERSION 13u
+#define SD_ABI_VERSION 14u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -83,7 +83,9 @@ enum sd_status {
     SD_FULL,
     SD_NO_MEMORY,
     SD_IN_USE,
-    SD_OUT_OF_RANGE
+    SD_OUT_OF_RANGE,
+    /* The entry is constant. */
+    SD_CONST
 };
 
 /* --- Types: constants of the program, in the order of ir::Program's arenas. --- */
@@ -618,6 +620,30 @@ struct sd_meter_rates {
 
 #define SD_DEFAULT_ENTRY UINT64_MAX
 
+/* --- Records: entries as byte strings of one size, see sd_table_records.h. --- */
+
+/* Records lack the part. */
+#define SD_NO_PART UINT32_MAX
+
+/* Positions in a record, in bytes. A record begins with the key. */
+struct sd_record_layout {
+    uint32_t record_bytes;
+    uint32_t mask_at;
+    /* enum sd_entry_kind, 1 byte; without it each entry has an action. */
+    uint32_t kind_at;
+    /* Index of the action, or the id of a member or group: 1 byte or 4. */
+    uint32_t action_at;
+    uint32_t action_bytes;
+    uint32_t priority_at;
+    uint32_t data_at;
+    /* A uint64_t, a struct sd_count, a struct sd_meter_rates. */
+    uint32_t idle_timeout_at;
+    uint32_t count_at;
+    uint32_t rates_at;
+};
+
+enum sd_record_op { SD_RECORD_INSERT, SD_RECORD_MODIFY, SD_RECORD_REMOVE };
+
 /* Operations on a table that may run while workers run packets. */
 enum sd_concurrent_op {
     /* direct_count, direct_rates; find, get and next read no cells, and run beside workers in every table */
@@ -653,6 +679,16 @@ struct sd_control_ops {
     uint32_t (*table_get)(struct sd_instance *, uint32_t table, uint64_t handle, struct sd_entry_view *found);
     /* The entry with the smallest handle above `*after` (begin with 0 minus 1 by passing UINT64_MAX). */
     uint32_t (*table_next)(struct sd_instance *, uint32_t table, uint64_t *after, struct sd_entry_view *found);
+    /* Inserts, modifies or removes (enum sd_record_op) the entries of `n` records, one after the other. Returns how many were
+       written; for each the status and, if that is SD_OK, the handle. No record names a one-shot. */
+    uint32_t (*table_write_records)(struct sd_instance *, uint32_t table, uint32_t op, const struct sd_record_layout *,
+                                    const uint8_t *records, uint32_t n, uint64_t now_ns, uint64_t *handles,
+                                    uint8_t *statuses);
+    /* Reads up to `n_max` entries in the order of their handles, those above `*after` (as table_next does), and sets `*after` to
+       the last one. Constant entries are left out; of a one-shot the record has no action. Returns their number; fewer than
+       `n_max` were the last ones. */
+    uint32_t (*table_read_records)(struct sd_instance *, uint32_t table, const struct sd_record_layout *, uint64_t *after,
+                                   uint8_t *records, uint64_t *handles, uint32_t n_max);
     uint64_t (*table_n_entries)(struct sd_instance *, uint32_t table);
     /* Entries with an idle timeout. */
     uint64_t (*table_n_timed)(struct sd_instance *, uint32_t table);

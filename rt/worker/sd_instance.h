@@ -11,7 +11,7 @@
 
 #include "base/sd_random.h"
 #include "object/sd_register.h"
-#include "table/sd_table_ops.h"
+#include "table/sd_table_records.h"
 #include "object/sd_value_set.h"
 
 /*
@@ -245,6 +245,8 @@ SD_CONTROL const struct sd_control_ops sd_control_ops = {
     .table_find = sd_table_find,
     .table_get = sd_table_get,
     .table_next = sd_table_next,
+    .table_write_records = sd_table_write_records,
+    .table_read_records = sd_table_read_records,
     .table_n_entries = sd_table_n_entries,
     .table_n_timed = sd_table_n_timed,
     .table_set_default = sd_table_set_default,

@@ -1,14 +1,16 @@
 //! Batches: the trait for entity storage, and error handling when one update of a batch fails.
 
 use crate::entity::{DirectMeterEntry, Entity, MeterEntry, TableEntry};
-use crate::fault::{Fault, Problem};
+use crate::fault::{Code, Fault, Problem};
 use crate::ids::TableId;
 use crate::key::EntityKey;
 use crate::query::{EntryQuery, Extras, Query};
 use crate::reading::Reading;
+use crate::records::{RecordBlock, RecordCodes, RecordOp, RecordParts, RecordPlan};
 use crate::schema::Schema;
 use crate::update::{Atomicity, Batch, Update, UpdateKind};
 use crate::validate::validate;
+use std::sync::Arc;
 
 /// One result per update of a batch, in order.
 pub type Results = Vec<Result<(), Fault>>;
@@ -48,6 +50,37 @@ pub trait Target {
 
     /// Ends a read, at its end or before.
     fn end_read(&mut self, _: Reading) {}
+
+    /// The plan for records of a table, for [`write_records`](Self::write_records) and
+    /// [`read_records`](Self::read_records). `None`: entries of this table, or all, are written and read one by one.
+    fn record_plan(&mut self, _table: TableId, _parts: RecordParts) -> Option<Arc<RecordPlan>> {
+        None
+    }
+
+    /// Checks records and makes changes, one after the other, as [`apply()`] does for updates that continue on error. `metadata`
+    /// is empty or has that of each entry. Completes the records, see [`RecordPlan::check`].
+    fn write_records(
+        &mut self,
+        plan: &RecordPlan,
+        _op: RecordOp,
+        records: &mut [u8],
+        _metadata: &[&[u8]],
+    ) -> RecordCodes {
+        let n = records.len() / plan.layout.record_bytes;
+        RecordCodes { codes: vec![Code::Unimplemented; n], n_failed: n }
+    }
+
+    /// The next entries of a read that [`begin_read`](Self::begin_read) has begun for all entries of the plan's table. False at
+    /// its end.
+    fn read_records(
+        &mut self,
+        _reading: &mut Reading,
+        _plan: &RecordPlan,
+        _n_max: usize,
+        _block: &mut RecordBlock,
+    ) -> Result<bool, Fault> {
+        Ok(false)
+    }
 
     /// Announces that so many more entries are about to be inserted. Changes nothing that can be seen.
     fn reserve(&mut self, _: TableId, _n_more: u64) {}

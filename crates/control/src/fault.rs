@@ -11,7 +11,7 @@ use crate::schema::{ObjectKind, Part};
 
 /// Canonical gRPC status codes, with their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(i32)]
+#[repr(u8)]
 pub enum Code {
     Ok = 0,
     Cancelled = 1,
@@ -294,6 +294,18 @@ pub enum Problem {
     #[error("action `{action}` does not use the direct {resource} of table `{table}`: leave it out")]
     UnusedDirectResource { table: SmolStr, action: SmolStr, resource: &'static str },
 
+    // ---- records
+    #[error("table `{table}` has no action with index {index}")]
+    UnknownActionIndex { table: SmolStr, index: u32 },
+    #[error("an entry of table `{table}` names a member (1) or a group (2), not {kind}")]
+    UnknownRecordKind { table: SmolStr, kind: u8 },
+    #[error("the mask {mask} of `{name}` is no prefix: ones come first")]
+    MaskNotPrefix { name: SmolStr, mask: String },
+    #[error(
+        "the mask {mask} of `{name}` has some bits: an optional element is matched as a whole or not at all"
+    )]
+    MaskNotWhole { name: SmolStr, mask: String },
+
     // ---- profiles, members, groups
     #[error("{what} 0 is reserved; start at 1")]
     ReservedId { what: &'static str },
@@ -481,6 +493,10 @@ impl Problem {
             | AnswerOnly { .. }
             | NoDirectResource { .. }
             | UnusedDirectResource { .. }
+            | UnknownActionIndex { .. }
+            | UnknownRecordKind { .. }
+            | MaskNotPrefix { .. }
+            | MaskNotWhole { .. }
             | ReservedId { .. }
             | MemberActionMissing { .. }
             | NoSelector { .. }

@@ -8,6 +8,7 @@
 //! - [`EntryKey`]: identity of table entries;
 //! - [`Target`] and [`apply()`]: storage of entities, and error handling when one update of a batch fails;
 //! - [`Reading`]: a read that is answered in steps;
+//! - [`records`]: table entries as byte strings, for transports of many entries;
 //! - [`session`]: arbitration between controllers, and their roles;
 //! - [`Programming`]: what a target needs to keep the two ways to program a selector apart;
 //! - [`PacketIo`], [`stream`]: packets from and to controllers, and the other messages of their streams;
@@ -39,6 +40,7 @@ pub mod pipeline_config;
 mod programming;
 pub mod query;
 pub mod reading;
+pub mod records;
 pub mod schema;
 pub mod session;
 pub mod stream;
@@ -60,6 +62,7 @@ pub use pipeline_config::{ConfigParts, PipelineAction, PipelineChange, PipelineC
 pub use programming::Programming;
 pub use query::{EntryQuery, Extras, Query};
 pub use reading::{Reading, SnapshotId};
+pub use records::{RecordBlock, RecordCodes, RecordLayout, RecordOp, RecordParts, RecordPlan};
 pub use schema::{MatchKind, Schema, SchemaError};
 pub use stream::{DigestAck, DigestList, IdleNotice, OtherMessage, StreamError, StreamErrorCause};
 pub use update::{Atomicity, Batch, Update, UpdateKind};

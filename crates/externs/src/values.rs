@@ -45,7 +45,7 @@ pub const VARBIT_LENGTH_BYTES: usize = 4;
 pub fn decode(layout: &ValueLayout, bytes: &[u8]) -> Bits {
     let Some(bytes) = bytes.get(layout.range()) else { return Bits::zero(layout.width.unwrap_or(0)) };
     match layout.width {
-        Some(width) => decode_integer(width, bytes),
+        Some(width) => Bits::from_bytes_le(width, bytes),
         None => decode_varbit(bytes),
     }
 }
@@ -54,7 +54,7 @@ pub fn decode(layout: &ValueLayout, bytes: &[u8]) -> Bits {
 pub fn encode(layout: &ValueLayout, value: &Bits, bytes: &mut [u8]) {
     let Some(bytes) = bytes.get_mut(layout.range()) else { return };
     match layout.width {
-        Some(width) => encode_integer(&value.resize(width), bytes),
+        Some(width) => value.resize(width).write_bytes_le(bytes),
         None => encode_varbit(value, bytes),
     }
 }
@@ -76,26 +76,6 @@ pub fn encode_u64(layout: &ValueLayout, value: u64, bytes: &mut [u8]) {
     for (to, from) in bytes.iter_mut().zip(value.to_le_bytes()) {
         *to = from;
     }
-}
-
-fn decode_integer(width: u32, bytes: &[u8]) -> Bits {
-    if bytes.len() <= 16 {
-        let value = bytes.iter().rev().fold(0u128, |n, byte| n << 8 | u128::from(*byte));
-        return Bits::new(width, value);
-    }
-    let n_bytes = (width as usize).div_ceil(8).min(bytes.len());
-    let big_endian: Vec<u8> = bytes[..n_bytes].iter().rev().copied().collect();
-    Bits::from_bytes_be(width, &big_endian)
-}
-
-fn encode_integer(value: &Bits, bytes: &mut [u8]) {
-    bytes.fill(0);
-    if let Some(value) = value.to_u128() {
-        bytes.iter_mut().zip(value.to_le_bytes()).for_each(|(to, from)| *to = from);
-        return;
-    }
-    let big_endian = value.to_bytes_be();
-    bytes.iter_mut().zip(big_endian.iter().rev()).for_each(|(to, from)| *to = *from);
 }
 
 fn decode_varbit(bytes: &[u8]) -> Bits {

@@ -2,6 +2,7 @@
 //!
 //! - [`Device`]: the switch, as the server needs it;
 //! - [`Server`]: listens until it is dropped;
+//! - [`Local`]: the same service for controllers without gRPC;
 //! - [`Client`]: requests that block, and the stream of a controller.
 //!
 //! Messages are translated by `p4runtime`, rules are those of `control`: this crate has the order of checks, streams, pipeline
@@ -15,10 +16,12 @@ mod device;
 mod failure;
 mod leaves;
 mod lists;
+mod local;
 mod messages;
 mod outbox;
 mod own_p4info;
 mod pipeline;
+mod programs;
 mod server;
 mod service;
 mod shared;
@@ -33,5 +36,8 @@ pub mod p4_v1 {
 
 pub use client::{Client, ClientTls, ConnectError, Failure, Next, PORT, ServerAddress, Stream};
 pub use device::{Before, ConfigFault, Copy, Device, Messages, Packet, Work};
+pub use local::{Local, Program, RecordSet};
+pub use outbox::Inbox;
 pub use own_p4info::check_p4info;
 pub use server::{Address, Limits, Listener, Server, ServerOptions, StartError, Tls};
+pub use stream::Requests;

@@ -27,9 +27,9 @@ pub(crate) struct Bounds {
 #[derive(Clone, Debug)]
 pub(crate) struct Outbox(Arc<Shared>);
 
-/// The receiving end, which ends with the stream.
+/// The receiving end of a stream. The stream ends when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Inbox(Arc<Shared>);
+pub struct Inbox(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {

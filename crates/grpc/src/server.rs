@@ -1,6 +1,7 @@
 //! The server: addresses, TLS, limits, threads.
 
 use crate::device::Device;
+use crate::local::{Local, LocalService};
 use crate::messages;
 use crate::outbox::Bounds;
 use crate::p4_v1::p4_runtime_server::P4RuntimeServer;
@@ -176,6 +177,7 @@ pub struct Server {
     messages: Option<JoinHandle<()>>,
     /// Ends the thread for messages.
     end_messages: Box<dyn Fn() + Send + Sync>,
+    local: Arc<dyn Local>,
     /// Streams that are open.
     n_streams: Box<dyn Fn() -> usize + Send + Sync>,
     /// Lost messages for controllers.
@@ -265,6 +267,7 @@ impl Server {
             ended.primary_came.notify_all();
             ended.device.wake();
         });
+        let local = LocalService { shared: Arc::clone(&shared), runtime: runtime.handle().clone() };
         let opened = Arc::clone(&shared);
         let n_streams = Box::new(move || lock(&opened.controllers).outboxes.len());
         let n_lost = Box::new(move || shared.n_lost.load(Ordering::Relaxed));
@@ -274,6 +277,7 @@ impl Server {
             stop: Some(stop),
             messages: Some(messages),
             end_messages,
+            local: Arc::new(local),
             n_streams,
             n_lost,
         })
@@ -282,6 +286,11 @@ impl Server {
     /// The address at which it listens, with the port that the system has chosen.
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// The service for controllers without a connection. It outlives the server, and then has no streams.
+    pub fn local(&self) -> Arc<dyn Local> {
+        Arc::clone(&self.local)
     }
 
     /// Streams of controllers that are open.

@@ -14,6 +14,7 @@ use control::{Entity, Target, Update};
 use p4info::proto::p4::v1 as pb;
 use pb::get_forwarding_pipeline_config_request::ResponseType;
 use pb::set_forwarding_pipeline_config_request::Action;
+use prost::Message;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -25,11 +26,14 @@ const N_ANSWERS_MAX: usize = 4;
 const N_NAMED: usize = 10;
 
 impl<D: Device> Shared<D> {
-    fn check_device(&self, device_id: u64) -> Result<(), Status> {
+    pub(crate) fn check_device(&self, device_id: u64) -> Result<(), Status> {
         lock(&self.controllers).sessions.check_device(device_id).map_err(|fault| failure::session(&fault))
     }
 
-    fn begin_write(&self, claim: Result<WriterClaim, SessionFault>) -> Result<Writing<'_, D>, Status> {
+    pub(crate) fn begin_write(
+        &self,
+        claim: Result<WriterClaim, SessionFault>,
+    ) -> Result<Writing<'_, D>, Status> {
         let begun = claim.and_then(|claim| lock(&self.controllers).sessions.begin_write(&claim));
         let ticket = begun.map_err(|fault| failure::session(&fault))?;
         Ok(Writing { shared: self, ticket: Some(ticket) })
@@ -63,8 +67,14 @@ impl<D: Device> Shared<D> {
         failure::parts(&results).map_or(Ok(()), Err)
     }
 
+    /// Answers an encoded `WriteRequest`.
+    pub(crate) fn write_bytes(&self, request: &[u8]) -> Result<(), Status> {
+        let request = pb::WriteRequest::decode(request);
+        self.write(&request.map_err(|error| Status::invalid_argument(format!("no `WriteRequest`: {error}")))?)
+    }
+
     /// Answers a read in several messages, which are made while they are sent.
-    fn read(
+    pub(crate) fn read(
         &self,
         request: &pb::ReadRequest,
         send: &mut dyn FnMut(Result<pb::ReadResponse, Status>) -> bool,
@@ -227,7 +237,7 @@ fn configs(target: &mut dyn Target) -> Vec<(control::DigestId, control::DigestCo
 }
 
 /// A write under way, which ends with it.
-struct Writing<'s, D: Device> {
+pub(crate) struct Writing<'s, D: Device> {
     shared: &'s Shared<D>,
     ticket: Option<WriteTicket>,
 }
@@ -300,7 +310,7 @@ impl<D: Device> P4Runtime for Service<D> {
         &self,
         request: Request<Streaming<pb::StreamMessageRequest>>,
     ) -> Result<Response<Self::StreamChannelStream>, Status> {
-        Ok(Response::new(stream::open(&self.0, request.into_inner())))
+        Ok(Response::new(stream::open(&self.0, Box::pin(request.into_inner()))))
     }
 
     async fn capabilities(

@@ -5,6 +5,7 @@ use crate::failure;
 use crate::lists::Lists;
 use crate::outbox::{Bounds, Outbox};
 use crate::pipeline::{New, Pipelines};
+use crate::programs::Programs;
 use control::session::{Effect, Role, RoleName, SessionFault, Sessions, StreamId};
 use control::translate::{Options, Translated, TranslationError};
 use control::{Code, MessageKind};
@@ -25,6 +26,7 @@ pub(crate) struct Shared<D: Device> {
     /// Controllers may have a primary again.
     pub(crate) primary_came: Condvar,
     pub(crate) lists: Mutex<Lists>,
+    pub(crate) programs: Programs,
     pub(crate) n_streams: AtomicU64,
     /// Bounds of each stream.
     pub(crate) bounds: Bounds,
@@ -53,6 +55,7 @@ impl<D: Device> Shared<D> {
             controllers: Mutex::new(Controllers { sessions, outboxes: FxHashMap::default() }),
             primary_came: Condvar::new(),
             lists: Mutex::default(),
+            programs: Programs::default(),
             n_streams: AtomicU64::new(0),
             bounds,
             n_lost: AtomicU64::new(0),

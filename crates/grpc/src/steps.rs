@@ -6,7 +6,8 @@ use crate::pipeline::Pipelines;
 use crate::shared::{Shared, lock};
 use control::translate::Translated;
 use control::{
-    Entity, Fault, Problem, Query, Reading, Schema, TableEntry, TableId, Target, Update, UpdateKind,
+    Code, Entity, Fault, Problem, Query, Reading, RecordBlock, RecordCodes, RecordOp, RecordParts,
+    RecordPlan, Schema, TableEntry, TableId, Target, Update, UpdateKind,
 };
 use std::sync::Arc;
 use tonic::Status;
@@ -80,6 +81,32 @@ impl<D: Device> Target for Steps<'_, D> {
     fn end_read(&mut self, reading: Reading) {
         // A program that is gone keeps nothing.
         let _ = self.step(|target| target.end_read(reading));
+    }
+
+    fn record_plan(&mut self, table: TableId, parts: RecordParts) -> Option<Arc<RecordPlan>> {
+        self.step(|target| target.record_plan(table, parts)).unwrap_or_default()
+    }
+
+    fn write_records(
+        &mut self,
+        plan: &RecordPlan,
+        op: RecordOp,
+        records: &mut [u8],
+        metadata: &[&[u8]],
+    ) -> RecordCodes {
+        let n = records.len() / plan.layout.record_bytes;
+        let written = self.step(|target| target.write_records(plan, op, records, metadata));
+        written.unwrap_or_else(|_| RecordCodes { codes: vec![Code::Aborted; n], n_failed: n })
+    }
+
+    fn read_records(
+        &mut self,
+        reading: &mut Reading,
+        plan: &RecordPlan,
+        n_max: usize,
+        block: &mut RecordBlock,
+    ) -> Result<bool, Fault> {
+        self.of_target(|target| target.read_records(reading, plan, n_max, block))
     }
 
     fn reserve(&mut self, table: TableId, n_more: u64) {

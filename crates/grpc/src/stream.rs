@@ -10,15 +10,17 @@ use control::session::{RoleName, SessionFault, StreamId};
 use control::stream::{DigestAck, StreamError, StreamErrorCause};
 use p4info::proto::p4::v1 as pb;
 use p4runtime::StreamRequest;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tonic::{Status, Streaming};
+use tokio_stream::{Stream, StreamExt};
+use tonic::Status;
+
+/// Messages of a controller on its stream.
+pub type Requests = Pin<Box<dyn Stream<Item = Result<pb::StreamMessageRequest, Status>> + Send>>;
 
 /// Opens a stream. A task serves it until one of the ends closes.
-pub(crate) fn open<D: Device>(
-    shared: &Arc<Shared<D>>,
-    requests: Streaming<pb::StreamMessageRequest>,
-) -> Inbox {
+pub(crate) fn open<D: Device>(shared: &Arc<Shared<D>>, requests: Requests) -> Inbox {
     let id = StreamId(shared.n_streams.fetch_add(1, Ordering::Relaxed));
     let (outbox, inbox) = outbox::pair(shared.bounds);
     lock(&shared.controllers).outboxes.insert(id, outbox.clone());
@@ -44,14 +46,10 @@ impl<D: Device> Drop for Closing<D> {
     }
 }
 
-async fn serve<D: Device>(
-    closing: Closing<D>,
-    outbox: Outbox,
-    mut requests: Streaming<pb::StreamMessageRequest>,
-) {
+async fn serve<D: Device>(closing: Closing<D>, outbox: Outbox, mut requests: Requests) {
     loop {
         let message = tokio::select! {
-            message = requests.message() => message,
+            message = requests.next() => message.transpose(),
             // The client takes no more messages: it is gone, whatever its half of the stream says.
             closed = outbox.closed() => {
                 if let Err(status) = closed {

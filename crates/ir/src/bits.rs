@@ -84,6 +84,25 @@ impl Bits {
         }
     }
 
+    /// Little-endian bytes; excess high bits are dropped, missing ones are zero.
+    pub fn from_bytes_le(width: u32, bytes: &[u8]) -> Bits {
+        if width <= WORD_BITS {
+            let low = &bytes[..bytes.len().min(16)];
+            Bits::new(width, low.iter().rev().fold(0, |n, byte| n << 8 | u128::from(*byte)))
+        } else {
+            Bits::from_biguint(width, BigUint::from_bytes_le(bytes))
+        }
+    }
+
+    /// Fills `bytes` with the value in little-endian order, cut or extended with zeros.
+    pub fn write_bytes_le(&self, bytes: &mut [u8]) {
+        bytes.fill(0);
+        match &self.repr {
+            Repr::Word(word) => bytes.iter_mut().zip(word.to_le_bytes()).for_each(|(to, from)| *to = from),
+            Repr::Big(big) => bytes.iter_mut().zip(big.to_bytes_le()).for_each(|(to, from)| *to = from),
+        }
+    }
+
     /// Big-endian, `ceil(width / 8)` bytes.
     pub fn to_bytes_be(&self) -> Vec<u8> {
         let n = self.width.div_ceil(8) as usize;

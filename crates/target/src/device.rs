@@ -3,7 +3,10 @@
 use crate::entities::{Entities, EntitiesAt, View};
 use crate::traffic::Unrunnable;
 use crate::{BlockRunner, Config, Store, Switch};
-use control::{Entity, Fault, Query, Reading, Schema, TableEntry, TableId, Target, Update, UpdateKind};
+use control::{
+    Entity, Fault, Query, Reading, RecordBlock, RecordCodes, RecordOp, RecordParts, RecordPlan, Schema,
+    TableEntry, TableId, Target, Update, UpdateKind,
+};
 use std::sync::Arc;
 
 /// A switch and its control plane's view of it.
@@ -56,6 +59,30 @@ impl<E: BlockRunner + Store> Target for Device<E> {
 
     fn end_read(&mut self, reading: Reading) {
         self.target().end_read(reading);
+    }
+
+    fn record_plan(&mut self, table: TableId, parts: RecordParts) -> Option<Arc<RecordPlan>> {
+        self.target().record_plan(table, parts)
+    }
+
+    fn write_records(
+        &mut self,
+        plan: &RecordPlan,
+        op: RecordOp,
+        records: &mut [u8],
+        metadata: &[&[u8]],
+    ) -> RecordCodes {
+        self.target().write_records(plan, op, records, metadata)
+    }
+
+    fn read_records(
+        &mut self,
+        reading: &mut Reading,
+        plan: &RecordPlan,
+        n_max: usize,
+        block: &mut RecordBlock,
+    ) -> Result<bool, Fault> {
+        self.target().read_records(reading, plan, n_max, block)
     }
 
     fn reserve(&mut self, table: TableId, n_more: u64) {

@@ -6,6 +6,7 @@ use crate::fault::{Fault, Problem};
 use crate::ids::TableId;
 use crate::query::Query;
 use crate::reading::Reading;
+use crate::records::{RecordBlock, RecordCodes, RecordOp, RecordParts, RecordPlan};
 use crate::schema::Schema;
 use crate::update::{Update, UpdateKind};
 
@@ -72,6 +73,31 @@ impl Target for Translated<'_> {
 
     fn end_read(&mut self, reading: Reading) {
         self.target.end_read(reading);
+    }
+
+    fn record_plan(&mut self, table: TableId, parts: RecordParts) -> Option<Arc<RecordPlan>> {
+        // Tables with values that are translated have none.
+        self.target.record_plan(table, parts)
+    }
+
+    fn write_records(
+        &mut self,
+        plan: &RecordPlan,
+        op: RecordOp,
+        records: &mut [u8],
+        metadata: &[&[u8]],
+    ) -> RecordCodes {
+        self.target.write_records(plan, op, records, metadata)
+    }
+
+    fn read_records(
+        &mut self,
+        reading: &mut Reading,
+        plan: &RecordPlan,
+        n_max: usize,
+        block: &mut RecordBlock,
+    ) -> Result<bool, Fault> {
+        self.target.read_records(reading, plan, n_max, block)
     }
 
     fn reserve(&mut self, table: TableId, n_more: u64) {

@@ -79,6 +79,11 @@ pub(super) fn meter_config(meter: &str, meter_type: MeterType, config: &MeterCon
     Err(Problem::MeterConfig { meter: meter.into(), meter_type, rule }.into())
 }
 
+/// The fault of a configuration of a meter without a name.
+pub(crate) fn meter_config_fault(meter_type: MeterType, config: &MeterConfig) -> Option<Fault> {
+    meter_config("", meter_type, config).err()
+}
+
 /// Checks the counters per colour of a meter, which can only be reset.
 pub(super) fn meter_counter_data(data: &MeterCounterData) -> Result<(), Fault> {
     if *data == MeterCounterData::default() { Ok(()) } else { Err(Problem::MeterCounterNotZero.into()) }

@@ -18,6 +18,7 @@ use crate::fault::Fault;
 use crate::schema::Schema;
 use crate::update::Update;
 
+pub(crate) use indexed::meter_config_fault;
 pub use query::validate_query;
 pub(crate) use values::shown;
 pub use values::{bits_from_bytes, signed_bits_from_bytes};

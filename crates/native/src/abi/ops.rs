@@ -304,6 +304,88 @@ impl Ops<'_> {
         entries
     }
 
+    /// Writes records, which are as long as their layout says and have been checked: the status of each. Writes the handles
+    /// of those that succeed.
+    pub(crate) fn table_write_records(
+        &mut self,
+        table: u32,
+        op: u32,
+        layout: &control::RecordLayout,
+        records: &[u8],
+        now_ns: u64,
+        (handles, statuses): (&mut [u64], &mut [u8]),
+    ) -> Done<()> {
+        self.check_table(table)?;
+        let n = records.len() / layout.record_bytes.max(1);
+        let fits = self.check_records(table, layout) && n * layout.record_bytes == records.len();
+        if !fits || handles.len() != n || statuses.len() != n || n > N_IN_BATCH {
+            debug_assert!(false, "records of another layout than that of their table");
+            return Err(NOT_FOUND);
+        }
+        let (handles, statuses) = (handles.as_mut_ptr(), statuses.as_mut_ptr());
+        let raw_layout = record_layout(layout);
+        // SAFETY: see above; records are whole, and have all parts that the layout says; there are as many handles
+        // and statuses.
+        unsafe {
+            let write = self.control.table_write_records;
+            write(self.raw, table, op, &raw_layout, records.as_ptr(), n as u32, now_ns, handles, statuses);
+        }
+        Ok(())
+    }
+
+    /// Reads at most as many entries as there are handles, those after a handle, into `records`. Returns their number and
+    /// the last handle that was looked at.
+    pub(crate) fn table_read_records(
+        &self,
+        table: u32,
+        layout: &control::RecordLayout,
+        after: Option<u64>,
+        records: &mut [u8],
+        handles: &mut [u64],
+    ) -> (usize, Option<u64>) {
+        let n_bytes = handles.len().checked_mul(layout.record_bytes);
+        let fits = self.check_table(table).is_ok() && self.check_records(table, layout);
+        if !fits || n_bytes != Some(records.len()) || handles.len() > N_IN_BATCH {
+            debug_assert!(false, "records of another layout than that of their table");
+            return (0, after);
+        }
+        let raw_layout = record_layout(layout);
+        // The largest number is before the first.
+        let mut at = after.unwrap_or(u64::MAX);
+        // SAFETY: see above; there is room for as many records as handles.
+        let n = unsafe {
+            let read = self.control.table_read_records;
+            let (records, n_max) = (records.as_mut_ptr(), handles.len() as u32);
+            read(self.raw, table, &raw_layout, &mut at, records, handles.as_mut_ptr(), n_max)
+        };
+        (n as usize, (at != u64::MAX).then_some(at))
+    }
+
+    /// Returns whether a layout is one of this table: all parts are within a record, and as large as C takes them.
+    fn check_records(&self, table: u32, layout: &control::RecordLayout) -> bool {
+        let of = &self.layout.tables[table as usize];
+        let n = layout.record_bytes;
+        let ends = [
+            Some(of.key_bytes),
+            layout.mask_at.map(|at| at + of.key_bytes),
+            layout.kind_at.map(|at| at + 1),
+            Some(layout.action_at + layout.action_bytes),
+            layout.priority_at.map(|at| at + 4),
+            Some(layout.data_at + of.data_bytes),
+            layout.idle_timeout_at.map(|at| at + 8),
+            layout.count_at.map(|at| at + control::RecordLayout::COUNT_BYTES),
+            layout.rates_at.map(|at| at + control::RecordLayout::RATES_BYTES),
+        ];
+        let has_masks = of.keys.iter().any(|key| key.kind != ir::MatchKind::Exact);
+        ends.into_iter().flatten().all(|end| end <= n)
+            && matches!(layout.action_bytes, 1 | 4)
+            && layout.key_bytes == of.key_bytes
+            && layout.mask_at.is_some() == has_masks
+            && layout.kind_at.is_some() == of.profile.is_some()
+            && n > 0
+            && n <= u32::MAX as usize
+    }
+
     pub(crate) fn table_n_entries(&self, table: u32) -> u64 {
         // SAFETY: see above.
         self.check_table(table).map_or(0, |()| unsafe { (self.control.table_n_entries)(self.raw, table) })
@@ -584,6 +666,23 @@ unsafe fn to_vec(bytes: *const u8, n: usize) -> Vec<u8> {
 }
 
 /// Points into the choices.
+fn record_layout(layout: &control::RecordLayout) -> abi::RecordLayout {
+    // `check_records` bounds all of them by the size of a record.
+    let at = |at: Option<usize>| at.map_or(abi::NO_PART, |at| at as u32);
+    abi::RecordLayout {
+        record_bytes: layout.record_bytes as u32,
+        mask_at: at(layout.mask_at),
+        kind_at: at(layout.kind_at),
+        action_at: layout.action_at as u32,
+        action_bytes: layout.action_bytes as u32,
+        priority_at: at(layout.priority_at),
+        data_at: layout.data_at as u32,
+        idle_timeout_at: at(layout.idle_timeout_at),
+        count_at: at(layout.count_at),
+        rates_at: at(layout.rates_at),
+    }
+}
+
 fn weighted(choices: &[RawChoice]) -> Vec<abi::Weighted> {
     let weighted = |choice: &RawChoice| abi::Weighted {
         member_or_action: choice.member_or_action,

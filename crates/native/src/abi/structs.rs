@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 14;
 
 /// The symbol that a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
@@ -89,6 +89,14 @@ pub mod status {
     pub const NO_MEMORY: u32 = 4;
     pub const IN_USE: u32 = 5;
     pub const OUT_OF_RANGE: u32 = 6;
+    pub const CONST: u32 = 7;
+}
+
+/// `SD_RECORD_*`
+pub mod record_op {
+    pub const INSERT: u32 = 0;
+    pub const MODIFY: u32 = 1;
+    pub const REMOVE: u32 = 2;
 }
 
 /// `SD_CONCURRENT_*`
@@ -148,6 +156,9 @@ pub const NO_FIELD_LIST: u32 = u32::MAX;
 pub const NO_OBJECT: u32 = u32::MAX;
 pub const NO_PORT: u32 = u32::MAX;
 pub const DEFAULT_ENTRY: u64 = u64::MAX;
+
+/// Twin of `SD_NO_PART`.
+pub const NO_PART: u32 = u32::MAX;
 /// Writes all cells of an array.
 pub const ALL_CELLS: u64 = u64::MAX;
 
@@ -524,7 +535,20 @@ mirrors! {
         meter_type: u32,
     }
 
-    struct ControlOps = "sd_control_ops", 312 bytes {
+    struct RecordLayout = "sd_record_layout", 40 bytes {
+        record_bytes: u32,
+        mask_at: u32,
+        kind_at: u32,
+        action_at: u32,
+        action_bytes: u32,
+        priority_at: u32,
+        data_at: u32,
+        idle_timeout_at: u32,
+        count_at: u32,
+        rates_at: u32,
+    }
+
+    struct ControlOps = "sd_control_ops", 328 bytes {
         table_insert: TableWrite,
         table_insert_batch:
             unsafe extern "C" fn(*mut Instance, u32, *const EntryView, u32, u64, *mut u64, *mut u8) -> u32,
@@ -534,6 +558,26 @@ mirrors! {
         table_find: TableGet,
         table_get: unsafe extern "C" fn(*mut Instance, u32, u64, *mut EntryView) -> u32,
         table_next: unsafe extern "C" fn(*mut Instance, u32, *mut u64, *mut EntryView) -> u32,
+        table_write_records: unsafe extern "C" fn(
+            *mut Instance,
+            u32,
+            u32,
+            *const RecordLayout,
+            *const u8,
+            u32,
+            u64,
+            *mut u64,
+            *mut u8,
+        ) -> u32,
+        table_read_records: unsafe extern "C" fn(
+            *mut Instance,
+            u32,
+            *const RecordLayout,
+            *mut u64,
+            *mut u8,
+            *mut u64,
+            u32,
+        ) -> u32,
         table_n_entries: unsafe extern "C" fn(*mut Instance, u32) -> u64,
         table_n_timed: unsafe extern "C" fn(*mut Instance, u32) -> u64,
         table_set_default: unsafe extern "C" fn(*mut Instance, u32, u32, *const u8) -> u32,

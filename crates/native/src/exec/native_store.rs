@@ -1,10 +1,12 @@
 //! The native offload worker keeps what its instance keeps: everything is passed on to the control plane's side of it.
 
 use crate::exec::native::Native;
+use control::{RecordCodes, RecordLayout, RecordParts, UpdateKind};
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 use target::store::shape::TableShapes;
 use target::store::{
-    ColourCounts, Count, DirectCells, Group, Matches, MeterRates, NewEntry, OutOfRange, StoredEntry, TableUse,
+    ColourCounts, Count, DirectCells, Group, Matches, MeterRates, NewEntry, OutOfRange, RecordsRead,
+    StoredEntry, TableUse,
 };
 use target::{EntryHandle, EntryRef, Store, TableError};
 
@@ -38,6 +40,14 @@ pass_on! {
             n_max: usize,
             visit: &mut dyn FnMut(StoredEntry)
         );
+        fn record_layout(table: TableId, parts: RecordParts) -> Option<RecordLayout>;
+        fn read_records(
+            table: TableId,
+            layout: &RecordLayout,
+            after: Option<EntryHandle>,
+            n_max: usize,
+            read: &mut RecordsRead
+        ) -> Option<EntryHandle>;
         fn default_action(table: TableId) -> Option<Action>;
         fn direct(table: TableId, entry: EntryRef) -> Option<DirectCells>;
         fn visit_members(profile: ObjectId, visit: &mut dyn FnMut(u32, Action));
@@ -60,6 +70,14 @@ pass_on! {
         ) -> Vec<Result<EntryHandle, TableError>>;
         fn modify(table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError>;
         fn delete(table: TableId, matches: &Matches, priority: i32) -> Result<EntryHandle, TableError>;
+        fn write_records(
+            table: TableId,
+            layout: &RecordLayout,
+            kind: UpdateKind,
+            records: &[u8],
+            now_ns: u64,
+            handles: Option<&mut Vec<EntryHandle>>
+        ) -> RecordCodes;
         fn set_default_action(table: TableId, action: Option<Action>) -> Result<(), TableError>;
         fn set_direct_count(table: TableId, entry: EntryRef, count: Count) -> Result<(), TableError>;
         fn set_direct_rates(

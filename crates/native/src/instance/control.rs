@@ -1,21 +1,24 @@
 //! The control plane's access to the tables and objects of a compiled program.
 
-use crate::abi::layout::{Layout, ObjectKind, ObjectLayout, TableLayout};
+use crate::abi::layout::{KeyLayout, Layout, ObjectKind, ObjectLayout, TableLayout, ValueLayout};
 use crate::abi::ops::{Ops, RawEntry, Status};
-use crate::abi::{self, status};
+use crate::abi::{self, record_op, status};
 use crate::instance::entries::{
     colours_to, count_to, decode_action, decode_leaves, decode_matches, decode_stored_action, encode_action,
     encode_entry, encode_group, encode_key, encode_leaves, encode_matches, rates_to,
 };
 use crate::instance::{ConcurrentOp, ControlGuard, ControlState, Instance, number};
+use control::records::{RecordField, RecordKey, RecordShape};
+use control::{Code, RecordCodes, RecordLayout, RecordParts, UpdateKind};
 use ir::lookup::{id_at, index};
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 use std::sync::Arc;
 use target::store::TableUse;
+use target::store::records::{record_match, write_entries};
 use target::store::shape::{TableShape, TableShapes, Use};
 use target::store::{
     ColourCounts, Count, DirectCells, EntryAction, Group, Matches, MeterRates, MeterType, N_CELLS_AT_ONCE,
-    NewEntry, OutOfRange, Profile, StoredEntry,
+    NewEntry, OutOfRange, Profile, RecordsRead, StoredEntry,
 };
 use target::{EntryHandle, EntryRef, PortState, Store, TableError};
 
@@ -259,6 +262,26 @@ impl TableAccess<'_> {
         checked.into_iter().map(answer).collect()
     }
 
+    /// Writes records of a table whose entries have actions. False if they are not those of this table.
+    fn write_records(
+        &mut self,
+        layout: &RecordLayout,
+        kind: UpdateKind,
+        records: &[u8],
+        now_ns: u64,
+        done: (&mut [u64], &mut [u8]),
+    ) -> bool {
+        let op = match kind {
+            UpdateKind::Insert => record_op::INSERT,
+            UpdateKind::Modify => record_op::MODIFY,
+            UpdateKind::Delete => record_op::REMOVE,
+        };
+        if self.shape.is_const || self.shape.keys.is_empty() {
+            return false;
+        }
+        self.ops.table_write_records(self.id, op, layout, records, now_ns, done).is_ok()
+    }
+
     fn modify(&mut self, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
         self.check_action(&entry.action)?;
         let old = self.find_own(&entry.matches, entry.priority)?;
@@ -314,6 +337,18 @@ impl TableAccess<'_> {
         let action = self.shape.check_default(action)?;
         let data = encode_action(self.layout, &action, self.layout.data_bytes);
         self.ops.table_set_default(self.id, action.index, &data).map_err(|status| self.error(status))
+    }
+}
+
+/// The code of a status of C other than that of success.
+fn code_of_status(status: u32) -> Code {
+    match status {
+        status::EXISTS => Code::AlreadyExists,
+        status::NOT_FOUND => Code::NotFound,
+        status::FULL | status::NO_MEMORY => Code::ResourceExhausted,
+        status::IN_USE => Code::FailedPrecondition,
+        status::CONST => Code::PermissionDenied,
+        _ => Code::InvalidArgument,
     }
 }
 
@@ -481,6 +516,96 @@ impl Store for Control {
         let deleted =
             self.with_table(table, ConcurrentOp::Remove, |mut table| table.delete(matches, priority));
         deleted.ok_or(TableError::UnknownTable)?
+    }
+
+    fn record_layout(&self, table: TableId, parts: RecordParts) -> Option<RecordLayout> {
+        let layout = self.layout().tables.get(index(table))?;
+        let field = |value: &ValueLayout| {
+            let width_bits = value.width?;
+            Some(RecordField { offset: value.offset, size: value.size, width_bits })
+        };
+        let key = |key: &KeyLayout| {
+            Some(RecordKey { value: field(&key.value)?, kind: record_match(key.kind, key.is_biased)? })
+        };
+        let actions = layout.actions.iter().map(|action| action.params.iter().map(field).collect());
+        let shape = RecordShape {
+            keys: layout.keys.iter().map(key).collect::<Option<_>>()?,
+            key_bytes: layout.key_bytes,
+            actions: actions.collect::<Option<_>>()?,
+            data_bytes: layout.data_bytes,
+            has_profile: layout.profile.is_some(),
+        };
+        Some(RecordLayout::new(shape, parts))
+    }
+
+    fn write_records(
+        &mut self,
+        table: TableId,
+        layout: &RecordLayout,
+        kind: UpdateKind,
+        records: &[u8],
+        now_ns: u64,
+        handles: Option<&mut Vec<EntryHandle>>,
+    ) -> RecordCodes {
+        // Members and groups know which entries name them.
+        if layout.kind_at.is_some() {
+            return write_entries(self, table, layout, kind, records, now_ns, handles);
+        }
+        let operation = match kind {
+            UpdateKind::Insert => ConcurrentOp::Insert,
+            UpdateKind::Modify => ConcurrentOp::Modify,
+            UpdateKind::Delete => ConcurrentOp::Remove,
+        };
+        let n = records.len() / layout.record_bytes;
+        let (mut serials, mut statuses) = (vec![0; n], vec![0_u8; n]);
+        let written = self.with_table(table, operation, |mut table| {
+            table.write_records(layout, kind, records, now_ns, (&mut serials, &mut statuses))
+        });
+        if written != Some(true) {
+            statuses.fill(status::OUT_OF_RANGE as u8);
+        }
+        let mut done = RecordCodes::ok(n);
+        for (i, status) in statuses.iter().enumerate().filter(|(_, status)| **status != status::OK as u8) {
+            done.fail(i, code_of_status(u32::from(*status)));
+        }
+        if let Some(handles) = handles {
+            handles.extend(serials.into_iter().map(handle_of));
+        }
+        done
+    }
+
+    fn read_records(
+        &self,
+        table: TableId,
+        layout: &RecordLayout,
+        after: Option<EntryHandle>,
+        n_max: usize,
+        read: &mut RecordsRead,
+    ) -> Option<EntryHandle> {
+        let has_cells = layout.count_at.is_some() || layout.rates_at.is_some();
+        let is_concurrent = !has_cells || self.instance.is_concurrent(index(table), ConcurrentOp::Read);
+        let n_of_step = if is_concurrent { n_max } else { N_CELLS_AT_ONCE };
+        let (mut after, mut n_left) = (after.map(|after| after.serial), n_max);
+        let mut serials = vec![0; n_of_step.min(n_max)];
+        while n_left > 0 {
+            let n = n_left.min(n_of_step);
+            let at = read.records.len();
+            read.records.resize(at + n * layout.record_bytes, 0);
+            let turn = if is_concurrent { self.instance.write() } else { self.instance.close() };
+            let found = self.access(table, turn, |table| {
+                let records = &mut read.records[at..];
+                table.ops.table_read_records(table.id, layout, after, records, &mut serials[..n])
+            });
+            let (n_read, last) = found.unwrap_or((0, after));
+            read.records.truncate(at + n_read * layout.record_bytes);
+            read.handles.extend(serials[..n_read].iter().copied().map(handle_of));
+            if n_read < n {
+                return None;
+            }
+            n_left -= n;
+            after = last;
+        }
+        after.map(handle_of)
     }
 
     fn default_action(&self, table: TableId) -> Option<Action> {

@@ -4,8 +4,10 @@ use super::{Entities, State, View};
 use crate::store::{EntryHandle, Store};
 use crate::traffic::SharedPre;
 use control::{
-    Entity, Extras, Fault, MeterCounterData, Query, Reading, TableEntry, TableId, Target, Update, UpdateKind,
+    Entity, Extras, Fault, MeterCounterData, Query, Reading, RecordBlock, RecordCodes, RecordOp, RecordParts,
+    RecordPlan, TableEntry, TableId, Target, Update, UpdateKind,
 };
+use std::sync::Arc;
 
 /// The entities of a program at a moment, made by [`Entities::at`].
 pub struct EntitiesAt<'a, S> {
@@ -98,6 +100,33 @@ impl<S: Store> Target for EntitiesAt<'_, S> {
 
     fn end_read(&mut self, reading: Reading) {
         self.entities.end_read(&reading);
+    }
+
+    fn record_plan(&mut self, table: TableId, parts: RecordParts) -> Option<Arc<RecordPlan>> {
+        let view = View { store: &*self.store, pre: self.pre, now_ns: self.now_ns };
+        self.entities.record_plan(view, table, parts)
+    }
+
+    fn write_records(
+        &mut self,
+        plan: &RecordPlan,
+        op: RecordOp,
+        records: &mut [u8],
+        metadata: &[&[u8]],
+    ) -> RecordCodes {
+        let state = State { store: self.store, pre: self.pre, now_ns: self.now_ns };
+        self.entities.write_records(state, plan, op, records, metadata)
+    }
+
+    fn read_records(
+        &mut self,
+        reading: &mut Reading,
+        plan: &RecordPlan,
+        n_max: usize,
+        block: &mut RecordBlock,
+    ) -> Result<bool, Fault> {
+        let view = View { store: &*self.store, pre: self.pre, now_ns: self.now_ns };
+        self.entities.read_records(view, reading, plan, n_max, block)
     }
 
     fn reserve(&mut self, table: TableId, n_more: u64) {

@@ -12,6 +12,7 @@ mod many;
 mod names;
 mod profiles;
 mod reading;
+mod records;
 mod replication;
 mod snapshots;
 mod tables;
@@ -48,6 +49,8 @@ pub struct Entities {
     /// Maximum sizes of groups, as written; 0 if the controller set none.
     max_sizes: FxHashMap<(ObjectId, u32), u32>,
     snapshots: Snapshots,
+    /// Plans that were asked for, see [`control::Target::record_plan`].
+    record_plans: FxHashMap<(TableId, RecordParts), Option<Arc<RecordPlan>>>,
 }
 
 /// Data of an entry that only the controller reads.
@@ -105,6 +108,7 @@ impl Entities {
             programming: Programming::default(),
             max_sizes: FxHashMap::default(),
             snapshots: Snapshots::default(),
+            record_plans: FxHashMap::default(),
         }
     }
 

@@ -60,6 +60,11 @@ impl Snapshots {
         self.0.is_empty()
     }
 
+    /// Returns whether a read of a table is under way.
+    pub(super) fn has(&self, id: ir::TableId) -> bool {
+        self.0.values().any(|snapshot| snapshot.tables.iter().any(|table| table.id == id))
+    }
+
     /// Begins a read of tables in their order.
     pub(super) fn open(&mut self, query: EntryQuery, mut tables: Vec<TableLeft>) -> SnapshotId {
         tables.reverse();

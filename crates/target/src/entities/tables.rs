@@ -266,7 +266,7 @@ impl Entities {
     }
 
     /// Remembers what only the controller wants to know.
-    fn keep(&mut self, id: ir::TableId, handle: EntryHandle, entry: &TableEntry) {
+    pub(super) fn keep(&mut self, id: ir::TableId, handle: EntryHandle, entry: &TableEntry) {
         let key = (id, handle);
         let before = self.controller_data.get(&key).and_then(|data| data.one_shot.as_ref());
         let one_shot = match &entry.action {
@@ -292,7 +292,7 @@ impl Entities {
     }
 
     /// Forgets an entry that is gone.
-    fn forget(&mut self, table: TableId, key: (ir::TableId, EntryHandle)) {
+    pub(super) fn forget(&mut self, table: TableId, key: (ir::TableId, EntryHandle)) {
         let data = self.controller_data.remove(&key);
         if let Some(one_shot) = data.and_then(|data| data.one_shot) {
             self.programming.remove(&self.schema, &programs(table, Some(one_shot)));

@@ -4,7 +4,7 @@ use super::{ColourCounts, Count, DirectCells, MeterRates};
 use ir::{Action, Match};
 
 /// Names one entry as long as it lives; never used again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EntryHandle {
     /// Grows with every insertion.
     pub serial: u64,

@@ -9,6 +9,7 @@ mod entry;
 mod error;
 pub mod matching;
 mod profile;
+pub mod records;
 pub mod shape;
 
 pub use cells::{ColourCounts, Count, DirectCells, MeterRates, MeterType, OutOfRange};
@@ -18,7 +19,9 @@ pub use entry::{
 };
 pub use error::TableError;
 pub use profile::Profile;
+pub use records::RecordsRead;
 
+use control::{RecordCodes, RecordLayout, RecordParts, UpdateKind};
 use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
 
 /// So many cells are read or written while workers wait: that takes longer than closing the gate, and not much longer than a
@@ -93,6 +96,40 @@ pub trait Store {
 
     fn delete(&mut self, table: TableId, matches: &Matches, priority: i32)
     -> Result<EntryHandle, TableError>;
+
+    /// The layout of the records of a table; `None` if its entries cannot be records.
+    fn record_layout(&self, table: TableId, parts: RecordParts) -> Option<RecordLayout> {
+        let shape = self.table_shapes().get(ir::lookup::index(table))?;
+        records::packed_layout(shape, parts)
+    }
+
+    /// Makes changes, one after the other, to entries that records describe; records have passed
+    /// [`check`](control::RecordPlan::check). Returns what became of each, and adds the handles of those that were written;
+    /// the others have any handle.
+    fn write_records(
+        &mut self,
+        table: TableId,
+        layout: &RecordLayout,
+        kind: UpdateKind,
+        records: &[u8],
+        now_ns: u64,
+        handles: Option<&mut Vec<EntryHandle>>,
+    ) -> RecordCodes {
+        records::write_entries(self, table, layout, kind, records, now_ns, handles)
+    }
+
+    /// Adds the records of at most `n_max` entries in insertion order: those after an entry, or from the first. Constant entries
+    /// are left out. Returns the last entry that was looked at; `None` at the end.
+    fn read_records(
+        &self,
+        table: TableId,
+        layout: &RecordLayout,
+        after: Option<EntryHandle>,
+        n_max: usize,
+        read: &mut RecordsRead,
+    ) -> Option<EntryHandle> {
+        records::read_entries(self, table, layout, after, n_max, read)
+    }
 
     fn default_action(&self, table: TableId) -> Option<Action>;
 

@@ -1,0 +1,153 @@
+//! The service of a switch for controllers without a connection of gRPC, such as those in shared memory.
+
+use crate::device::Device;
+use crate::failure;
+use crate::outbox::Inbox;
+use crate::shared::{Shared, lock};
+use crate::steps::Steps;
+use crate::stream::{self, Requests};
+use control::records::{N_RECORDS_OF_STEP, RecordCodes, RecordOp, RecordParts, RecordPlan};
+use control::session::{RoleName, WriterClaim};
+use control::{Entity, Schema, TableEntry, TableId, Target};
+use p4info::proto::p4::v1 as pb;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tonic::Status;
+
+/// The program that requests mean.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Another number for each program that ran or was saved, also after a restart of the switch. Never 0.
+    pub number: u64,
+    pub schema: Arc<Schema>,
+}
+
+/// Entries of one table, at most [`N_RECORDS_OF_STEP`].
+#[derive(Debug)]
+pub struct RecordSet<'s> {
+    /// The program for which records were made.
+    pub program: u64,
+    pub plan: &'s RecordPlan,
+    pub op: RecordOp,
+    pub records: &'s mut [u8],
+    /// Empty, or that of each entry.
+    pub metadata: &'s [&'s [u8]],
+}
+
+/// The service, for any thread. Calls may block, and are not for tasks.
+pub trait Local: Send + Sync {
+    /// The program that requests mean. Fails if there is none.
+    fn program(&self) -> Result<Program, Status>;
+
+    /// The plan for records of a table of this program. `None`: its entries cannot be records.
+    fn plan(
+        &self,
+        program: &Program,
+        table: TableId,
+        parts: RecordParts,
+    ) -> Result<Option<Arc<RecordPlan>>, Status>;
+
+    /// Writes records as a `WriteRequest` would that continues on error. Fails if the writer may not write to the table, or if
+    /// another program runs; nothing has then changed.
+    fn write_records(&self, writer: &WriterClaim, set: RecordSet<'_>) -> Result<RecordCodes, Status>;
+
+    /// Announces that so many more entries of a table are about to be inserted.
+    fn reserve(&self, writer: &WriterClaim, program: u64, table: TableId, n_more: u64) -> Result<(), Status>;
+
+    /// Answers an encoded `WriteRequest`.
+    fn write(&self, request: &[u8]) -> Result<(), Status>;
+
+    /// Answers a `ReadRequest` in several messages, until `send` returns false.
+    fn read(&self, request: &pb::ReadRequest, send: &mut dyn FnMut(Result<pb::ReadResponse, Status>) -> bool);
+
+    /// Opens a stream, as `StreamChannel` does. The session ends with either of the two halves.
+    fn stream(&self, requests: Requests) -> Inbox;
+}
+
+/// The service of a server.
+pub(crate) struct LocalService<D: Device> {
+    pub(crate) shared: Arc<Shared<D>>,
+    /// For tasks of streams.
+    pub(crate) runtime: Handle,
+}
+
+impl<D: Device> Local for LocalService<D> {
+    fn program(&self) -> Result<Program, Status> {
+        let steps = Steps::new(&self.shared, &mut lock(&self.shared.pipelines))?;
+        Ok(Program { number: self.shared.programs.number(&steps.schema), schema: Arc::clone(&steps.schema) })
+    }
+
+    fn plan(
+        &self,
+        program: &Program,
+        table: TableId,
+        parts: RecordParts,
+    ) -> Result<Option<Arc<RecordPlan>>, Status> {
+        let steps = Steps::new(&self.shared, &mut lock(&self.shared.pipelines))?;
+        self.shared.programs.check(program.number, &steps.schema)?;
+        steps.step(|target| target.record_plan(table, parts))
+    }
+
+    fn write_records(&self, writer: &WriterClaim, set: RecordSet<'_>) -> Result<RecordCodes, Status> {
+        let RecordSet { program, plan, op, records, metadata } = set;
+        let n = records.len() / plan.layout.record_bytes;
+        if n > N_RECORDS_OF_STEP {
+            let message = format!("a set has {N_RECORDS_OF_STEP} entries at most, not {n}");
+            return Err(Status::invalid_argument(message));
+        }
+        self.shared.write_table(writer, program, plan.table, |steps| {
+            steps.step(|target| target.write_records(plan, op, records, metadata))
+        })
+    }
+
+    fn reserve(&self, writer: &WriterClaim, program: u64, table: TableId, n_more: u64) -> Result<(), Status> {
+        self.shared
+            .write_table(writer, program, table, |steps| steps.step(|target| target.reserve(table, n_more)))
+    }
+
+    fn write(&self, request: &[u8]) -> Result<(), Status> {
+        self.shared.write_bytes(request)
+    }
+
+    fn read(
+        &self,
+        request: &pb::ReadRequest,
+        send: &mut dyn FnMut(Result<pb::ReadResponse, Status>) -> bool,
+    ) {
+        match self.shared.check_device(request.device_id) {
+            Ok(()) => self.shared.read(request, send),
+            Err(status) => {
+                send(Err(status));
+            }
+        }
+    }
+
+    fn stream(&self, requests: Requests) -> Inbox {
+        let _context = self.runtime.enter();
+        stream::open(&self.shared, requests)
+    }
+}
+
+impl<D: Device> Shared<D> {
+    /// Lets `work` write to one table of a program, if the writer may.
+    pub(crate) fn write_table<T>(
+        &self,
+        writer: &WriterClaim,
+        program: u64,
+        table: TableId,
+        work: impl FnOnce(&mut Steps<'_, D>) -> Result<T, Status>,
+    ) -> Result<T, Status> {
+        self.check_device(writer.device_id)?;
+        let _writing = self.begin_write(Ok(writer.clone()))?;
+        let _turn = lock(&self.turn);
+        let (role, mut steps) = {
+            let mut pipelines = lock(&self.pipelines);
+            let role = self.role(&pipelines, &RoleName(writer.role.0.clone()));
+            (role, Steps::new(self, &mut pipelines)?)
+        };
+        self.programs.check(program, &steps.schema)?;
+        let entry = Entity::TableEntry(TableEntry::new(table, Vec::new(), 0));
+        role.check_write(&steps.schema, &entry).map_err(|fault| failure::request(&fault))?;
+        work(&mut steps)
+    }
+}

@@ -1,0 +1,151 @@
+/*
+ * Entries as records: byte strings of one size, which the host has checked.
+ *
+ * Owns: conversion between records and struct sd_entry_view, in pieces that stay in a near cache. The host decides the
+ * layout (struct sd_record_layout), and checks widths, masks and actions before it calls these functions.
+ */
+#ifndef SD_TABLE_RECORDS_H
+#define SD_TABLE_RECORDS_H
+
+#include "table/sd_table_ops.h"
+
+/* Views of one piece take 17 KiB. */
+#define SD_RECORDS_PIECE 128u
+
+SD_INLINE uint32_t sd_record_u32(const uint8_t *at, uint32_t n_bytes)
+{
+    uint32_t value = 0;
+    if (n_bytes == 1)
+        return *at;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+/* Cells of records, which need not be aligned where they are. */
+struct sd_record_cells {
+    struct sd_count count;
+    struct sd_meter_rates rates;
+};
+
+/* The view of a record, which points into the record and to `cells`. */
+SD_INLINE struct sd_entry_view sd_record_view(const struct sd_table *t, const struct sd_record_layout *layout,
+                                              const uint8_t *record, struct sd_record_cells *cells)
+{
+    struct sd_entry_view view = {
+        .value = record,
+        .mask = layout->mask_at == SD_NO_PART ? t->ones : record + layout->mask_at,
+        .kind = layout->kind_at == SD_NO_PART ? SD_ENTRY_ACTION : record[layout->kind_at],
+        .what = sd_record_u32(record + layout->action_at, layout->action_bytes),
+        .data = record + layout->data_at,
+    };
+    if (layout->priority_at != SD_NO_PART)
+        view.priority = (int32_t)sd_record_u32(record + layout->priority_at, 4);
+    if (layout->idle_timeout_at != SD_NO_PART)
+        memcpy(&view.idle_timeout_ns, record + layout->idle_timeout_at, sizeof view.idle_timeout_ns);
+    if (layout->count_at != SD_NO_PART) {
+        memcpy(&cells->count, record + layout->count_at, sizeof cells->count);
+        view.count = &cells->count;
+    }
+    if (layout->rates_at != SD_NO_PART) {
+        memcpy(&cells->rates, record + layout->rates_at, sizeof cells->rates);
+        view.rates = &cells->rates;
+    }
+    return view;
+}
+
+/* Modifies or removes the entry of a view, unless it is constant. */
+SD_INLINE uint32_t sd_record_change(struct sd_instance *instance, struct sd_table *t, uint32_t op,
+                                    const struct sd_entry_view *view, uint64_t now_ns, uint64_t *handle)
+{
+    struct sd_entry_view found;
+    if (t->entry_ops->find(t, view, &found) != SD_OK)
+        return SD_NOT_FOUND;
+    if (found.is_const)
+        return SD_CONST;
+    *handle = found.handle;
+    return op == SD_RECORD_MODIFY ? t->entry_ops->modify(instance, t, view, now_ns, handle)
+                                  : t->entry_ops->remove(instance, t, view);
+}
+
+SD_LOCAL uint32_t sd_table_write_records(struct sd_instance *instance, uint32_t table, uint32_t op,
+                                         const struct sd_record_layout *layout, const uint8_t *records, uint32_t n,
+                                         uint64_t now_ns, uint64_t *handles, uint8_t *statuses)
+{
+    struct sd_table *t = sd_table_of(instance, table);
+    uint32_t status = sd_table_check(t), n_done = 0;
+    if (status != SD_OK) {
+        memset(statuses, (int)status, n);
+        return 0;
+    }
+    struct sd_entry_view views[SD_RECORDS_PIECE];
+    struct sd_record_cells cells[SD_RECORDS_PIECE];
+    for (uint32_t from = 0, n_piece; from < n; from += n_piece) {
+        n_piece = n - from < SD_RECORDS_PIECE ? n - from : SD_RECORDS_PIECE;
+        for (uint32_t i = 0; i < n_piece; i++)
+            views[i] = sd_record_view(t, layout, records + (size_t)(from + i) * layout->record_bytes, &cells[i]);
+        if (op == SD_RECORD_INSERT) {
+            n_done += t->entry_ops->insert(instance, t, SD_BY_CONTROLLER, views, n_piece, now_ns, handles + from,
+                                           statuses + from);
+            continue;
+        }
+        for (uint32_t i = 0; i < n_piece; i++) {
+            status = sd_record_change(instance, t, op, &views[i], now_ns, &handles[from + i]);
+            statuses[from + i] = (uint8_t)status;
+            n_done += status == SD_OK;
+        }
+    }
+    return n_done;
+}
+
+/* Writes an entry into a record. */
+SD_INLINE void sd_record_put(const struct sd_table *t, const struct sd_record_layout *layout,
+                             const struct sd_entry_view *view, uint8_t *record)
+{
+    memset(record, 0, layout->record_bytes);
+    memcpy(record, view->value, t->type->key_bytes);
+    if (layout->mask_at != SD_NO_PART)
+        memcpy(record + layout->mask_at, view->mask, t->type->key_bytes);
+    if (layout->kind_at != SD_NO_PART)
+        record[layout->kind_at] = (uint8_t)view->kind;
+    memcpy(record + layout->action_at, &view->what, layout->action_bytes);
+    if (layout->priority_at != SD_NO_PART)
+        memcpy(record + layout->priority_at, &view->priority, sizeof view->priority);
+    if (view->kind == SD_ENTRY_ACTION)
+        memcpy(record + layout->data_at, view->data, t->type->actions[view->what].data_bytes);
+    if (layout->idle_timeout_at != SD_NO_PART)
+        memcpy(record + layout->idle_timeout_at, &view->idle_timeout_ns, sizeof view->idle_timeout_ns);
+}
+
+/* Writes the direct cells of an entry into its record. */
+SD_INLINE void sd_record_put_cells(struct sd_instance *instance, uint32_t table, const struct sd_record_layout *layout,
+                                   uint64_t handle, uint8_t *record)
+{
+    struct sd_count count;
+    struct sd_meter_rates rates;
+    if (layout->count_at != SD_NO_PART && sd_direct_count(instance, table, handle, &count) == SD_OK)
+        memcpy(record + layout->count_at, &count, sizeof count);
+    if (layout->rates_at != SD_NO_PART && sd_direct_rates(instance, table, handle, &rates) == SD_OK)
+        memcpy(record + layout->rates_at, &rates, sizeof rates);
+}
+
+SD_LOCAL uint32_t sd_table_read_records(struct sd_instance *instance, uint32_t table,
+                                        const struct sd_record_layout *layout, uint64_t *after, uint8_t *records,
+                                        uint64_t *handles, uint32_t n_max)
+{
+    const struct sd_table *t = sd_table_of(instance, table);
+    uint32_t n = 0;
+    if (sd_table_check(t) != SD_OK)
+        return 0;
+    struct sd_entry_view view;
+    while (n < n_max && sd_table_next(instance, table, after, &view) == SD_OK) {
+        if (view.is_const)
+            continue;
+        uint8_t *record = records + (size_t)n * layout->record_bytes;
+        sd_record_put(t, layout, &view, record);
+        sd_record_put_cells(instance, table, layout, view.handle, record);
+        handles[n++] = view.handle;
+    }
+    return n;
+}
+
+#endif
