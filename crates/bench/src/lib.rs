@@ -16,7 +16,7 @@ mod args;
 mod asynchronous;
 pub mod chart;
 mod compile;
-mod controllers;
+mod control;
 mod examples;
 mod fast;
 mod frontend;
@@ -54,6 +54,6 @@ pub fn run(command: &Command) -> Exit {
         Command::Async(args) => asynchronous::run(args),
         Command::Registers(args) => registers::run(args),
         Command::Sim(args) => sim::run(args),
-        Command::Control(args) => controllers::run(args),
+        Command::Control(args) => control::run(args),
     }
 }

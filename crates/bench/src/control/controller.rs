@@ -1,0 +1,99 @@
+//! A controller that writes the entries of the benchmark.
+
+use super::{failed, rate};
+use console::output::Exit;
+use control::Schema;
+use grpc::{Client, Failure, Next, Stream};
+use p4info::proto::p4::v1 as pb;
+use pb::stream_message_request::Update as ToServer;
+use pb::stream_message_response::Update as FromServer;
+use pb::update::Type;
+use std::time::{Duration, Instant};
+
+const TABLE: &str = "FlowIngress.flows";
+const ACTION: &str = "FlowIngress.forward";
+
+/// Time for the switch to answer.
+const ANSWER_TIME: Duration = Duration::from_secs(60);
+
+/// The primary controller of a switch.
+pub(super) struct Controller<'c> {
+    client: &'c Client,
+    election_id: pb::Uint128,
+    table_id: u32,
+    action_id: u32,
+    _stream: Stream<'c>,
+}
+
+impl<'c> Controller<'c> {
+    pub(super) fn new(client: &'c Client) -> Result<Controller<'c>, Exit> {
+        let election_id = pb::Uint128 { high: 0, low: 1 };
+        let bid = pb::MasterArbitrationUpdate { election_id: Some(election_id), ..Default::default() };
+        let mut stream = client.stream(ToServer::Arbitration(bid)).map_err(failed)?;
+        match stream.next(ANSWER_TIME).map_err(failed)? {
+            Next::Message(FromServer::Arbitration(_)) => {}
+            Next::Message(_) | Next::Nothing | Next::End => return Err(failed("the switch does not answer")),
+        }
+        let parts = pb::get_forwarding_pipeline_config_request::ResponseType::P4infoAndCookie;
+        let config = client.pipeline_config(0, parts).map_err(failed)?;
+        let p4info = config.and_then(|config| config.p4info).unwrap_or_default();
+        let schema = Schema::new(&p4info).map_err(failed)?;
+        let table_id = schema.tables.find(TABLE).map_err(failed)?.id.0;
+        let action_id = schema.actions.find(ACTION).map_err(failed)?.id.0;
+        Ok(Controller { client, election_id, table_id, action_id, _stream: stream })
+    }
+
+    /// The update of the entry with this number.
+    fn update(&self, kind: Type, i: usize, port: u8) -> pb::Update {
+        let i = i as u32;
+        let exact = |field_id, value: Vec<u8>| pb::FieldMatch {
+            field_id,
+            field_match_type: Some(pb::field_match::FieldMatchType::Exact(pb::field_match::Exact { value })),
+        };
+        let action = pb::Action {
+            action_id: self.action_id,
+            params: vec![pb::action::Param { param_id: 1, value: vec![port] }],
+        };
+        let entry = pb::TableEntry {
+            table_id: self.table_id,
+            r#match: vec![
+                exact(1, (0x0a00_0000 | i >> 8).to_be_bytes().to_vec()),
+                exact(2, (0xc0a8_0000 ^ i.wrapping_mul(0x9e37_79b1)).to_be_bytes().to_vec()),
+                exact(3, vec![6]),
+                exact(4, (0x8000 | i as u16 & 0x7fff).to_be_bytes().to_vec()),
+                exact(5, vec![0x01, 0xbb]),
+            ],
+            action: Some(pb::TableAction { r#type: Some(pb::table_action::Type::Action(action)) }),
+            ..pb::TableEntry::default()
+        };
+        let entity = pb::Entity { entity: Some(pb::entity::Entity::TableEntry(entry)) };
+        pb::Update { r#type: kind.into(), entity: Some(entity) }
+    }
+
+    /// Writes entries in batches, and returns millions a second. Requests are made before.
+    pub(super) fn write(&self, kind: Type, n: usize, batch: usize, port: u8) -> Result<f64, Failure> {
+        let numbers: Vec<usize> = (0..n).collect();
+        let requests = numbers.chunks(batch).map(|chunk| pb::WriteRequest {
+            election_id: Some(self.election_id),
+            updates: chunk.iter().map(|i| self.update(kind, *i, port)).collect(),
+            ..pb::WriteRequest::default()
+        });
+        let requests: Vec<pb::WriteRequest> = requests.collect();
+        let begin = Instant::now();
+        for request in requests {
+            self.client.write(request)?;
+        }
+        Ok(rate(n, begin))
+    }
+
+    /// Reads all entries, and returns their number and millions a second.
+    pub(super) fn read(&self) -> Result<(usize, f64), Failure> {
+        let entry = pb::TableEntry { table_id: self.table_id, ..pb::TableEntry::default() };
+        let entity = pb::Entity { entity: Some(pb::entity::Entity::TableEntry(entry)) };
+        let request = pb::ReadRequest { entities: vec![entity], ..pb::ReadRequest::default() };
+        let mut n = 0;
+        let begin = Instant::now();
+        self.client.read(request, |entities| n += entities.len())?;
+        Ok((n, rate(n, begin)))
+    }
+}

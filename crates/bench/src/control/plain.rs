@@ -1,0 +1,156 @@
+//! `--figure plain`: Write and Read of P4Runtime.
+
+use super::controller::Controller;
+use super::{failed, switch};
+use crate::args::BenchControlArgs;
+use crate::frontend::median;
+use crate::harness::{Goal, Judged};
+use crate::report;
+use console::output::{self, Exit};
+use grpc::Client;
+use p4info::proto::p4::v1::update::Type;
+use serde_json::{Value, json};
+
+/// Updates in one request.
+const BATCHES: [usize; 3] = [1, 100, 10_000];
+/// Requests of one run with small batches, and entries with large ones.
+const N_REQUESTS: usize = 2_000;
+const N_ENTRIES: usize = 1_000_000;
+/// Sizes with --quick.
+const N_REQUESTS_QUICK: usize = 100;
+const N_ENTRIES_QUICK: usize = 50_000;
+/// The goal is for batches of so many updates or more, in millions a second.
+const BATCH_OF_GOAL: usize = 1_000;
+const GOAL: f64 = 10.0;
+
+/// One figure.
+struct Figure {
+    transport: &'static str,
+    work: &'static str,
+    batch: usize,
+    entries: usize,
+    /// Millions of entries a second, one for each run.
+    rates: Vec<f64>,
+}
+
+pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
+    let mut figures = Vec::new();
+    for transport in ["tcp", "unix"] {
+        let dir = tempfile::tempdir().map_err(failed)?;
+        let address = match transport {
+            "tcp" => "127.0.0.1:0".to_owned(),
+            _ => format!("unix:{}", dir.path().join("p4runtime").display()),
+        };
+        let (_switch, address) = switch::start(dir.path(), &address, args)?;
+        let client = Client::connect(&address, None).map_err(failed)?;
+        let controller = Controller::new(&client)?;
+        for batch in BATCHES {
+            figures.extend(of_batch(&controller, transport, batch, args)?);
+        }
+    }
+    let goals = judge(&figures);
+    match args.measure.json {
+        true => output::out(&format!("{}\n", json_of(&figures, &goals, args))),
+        false => output::out(&text_of(&figures, &goals)),
+    }
+    Ok(())
+}
+
+/// Inserts, modifies, reads and deletes the same entries in each run.
+fn of_batch(
+    controller: &Controller<'_>,
+    transport: &'static str,
+    batch: usize,
+    args: &BenchControlArgs,
+) -> Result<Vec<Figure>, Exit> {
+    let (n_requests, n_entries) = match args.measure.quick {
+        true => (N_REQUESTS_QUICK, N_ENTRIES_QUICK),
+        false => (N_REQUESTS, N_ENTRIES),
+    };
+    let n = (n_requests * batch).min(args.entries.unwrap_or(n_entries)).max(1);
+    let mut rates = [const { Vec::new() }; 4];
+    for _ in 0..args.measure.n_runs() {
+        rates[0].push(controller.write(Type::Insert, n, batch, 1).map_err(failed)?);
+        rates[1].push(controller.write(Type::Modify, n, batch, 2).map_err(failed)?);
+        let (n_read, read) = controller.read().map_err(failed)?;
+        if n_read != n {
+            return Err(failed(format!("{n} entries were written, and {n_read} are read")));
+        }
+        rates[2].push(read);
+        rates[3].push(controller.write(Type::Delete, n, batch, 2).map_err(failed)?);
+        let (left, _) = controller.read().map_err(failed)?;
+        if left != 0 {
+            return Err(failed(format!("all entries were deleted, and {left} are read")));
+        }
+    }
+    let works = ["insert", "modify", "read", "delete"];
+    Ok(works
+        .into_iter()
+        .zip(rates)
+        .map(|(work, rates)| Figure { transport, work, batch, entries: n, rates })
+        .collect())
+}
+
+fn judge(figures: &[Figure]) -> Vec<Judged> {
+    let judged = figures.iter().filter(|figure| figure.batch >= BATCH_OF_GOAL);
+    judged
+        .map(|figure| Judged {
+            name: format!("{}_{}_mps", figure.transport, figure.work),
+            size: figure.batch as u64,
+            value: median(figure.rates.clone()),
+            goal: Goal::AtLeast(GOAL),
+        })
+        .collect()
+}
+
+fn json_of(figures: &[Figure], goals: &[Judged], args: &BenchControlArgs) -> Value {
+    let lines = figures.iter().map(|figure| {
+        json!({
+            "peer": "siding",
+            "transport": figure.transport,
+            "work": figure.work,
+            "batch": figure.batch,
+            "entries": figure.entries,
+            "entries_per_second": (median(figure.rates.clone()) * 1e6).round(),
+            "runs": figure.rates.iter().map(|rate| (rate * 1e6).round()).collect::<Vec<f64>>(),
+        })
+    });
+    json!({
+        "version": 1,
+        "siding": env!("CARGO_PKG_VERSION"),
+        "optimise": args.measure.cc.optimise,
+        "work": "control",
+        "figure": "plain",
+        "quick": args.measure.quick,
+        "runs": args.measure.n_runs(),
+        "goals": goals.iter().map(Judged::json).collect::<Vec<_>>(),
+        "lines": lines.collect::<Vec<_>>(),
+    })
+}
+
+fn text_of(figures: &[Figure], goals: &[Judged]) -> String {
+    let head = ["transport", "work", "batch", "entries", "entries/s", "least", "most"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for figure in figures {
+        let per_second = |rate: f64| format!("{:.0}", rate * 1e6);
+        let least = figure.rates.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = figure.rates.iter().copied().fold(0.0, f64::max);
+        rows.push(vec![
+            figure.transport.to_owned(),
+            figure.work.to_owned(),
+            report::short(figure.batch as u64),
+            report::short(figure.entries as u64),
+            per_second(median(figure.rates.clone())),
+            per_second(least),
+            per_second(most),
+        ]);
+    }
+    let mut text = format!(
+        "P4Runtime over a socket, one client that waits for each answer; its encoding counts\n\n{}",
+        report::aligned(&rows)
+    );
+    for goal in goals.iter().filter(|goal| !goal.is_met()) {
+        text += &format!("\n{}: {:.2} million a second, and {GOAL} is the goal", goal.name, goal.value);
+    }
+    text + "\n"
+}
