@@ -52,7 +52,9 @@ pub trait Target {
     fn end_read(&mut self, _: Reading) {}
 
     /// The plan for records of a table, for [`write_records`](Self::write_records) and
-    /// [`read_records`](Self::read_records). `None`: entries of this table, or all, are written and read one by one.
+    /// [`read_records`](Self::read_records). Records have the timeouts and rates that the table has, whether or not `parts` says so;
+    /// a modification without counts leaves them. `None`: the table has no counts, or its entries are written and read one by
+    /// one.
     fn record_plan(&mut self, _table: TableId, _parts: RecordParts) -> Option<Arc<RecordPlan>> {
         None
     }

@@ -21,6 +21,7 @@ pub mod oracle;
 pub mod requests;
 pub mod runnable;
 mod soup;
+pub mod twin;
 
 pub use choices::Choices;
 pub use corpus::Corpus;

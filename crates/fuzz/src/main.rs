@@ -5,6 +5,7 @@
 
 mod asked;
 mod differ;
+mod twinned;
 
 use fuzz::{Corpus, Finding, Target, judge, minimise::minimise, oracle};
 use std::collections::BTreeSet;
@@ -15,7 +16,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 const USAGE: &str = "usage: fuzz [--seconds N] [--inputs N] [--target bytes|tokens|mutate|generate] [--seed N] [--p4c DIR] \
-                     [--artifacts DIR] [--print INDEX]\n   or: fuzz differential [--programs N] ...\n   or: fuzz requests [--seconds N] ...";
+                     [--artifacts DIR] [--print INDEX]\n   or: fuzz differential [--programs N] ...\n   or: fuzz requests [--seconds N] ...\n   or: fuzz twins [--updates N] ...";
 
 /// A worker that reports nothing for this long is hung. Minimising reports, too.
 const HANGS_AFTER: Duration = Duration::from_secs(60);
@@ -82,6 +83,9 @@ fn main() -> ExitCode {
     }
     if words.next_if(|word| word == "requests").is_some() {
         return asked::main(words);
+    }
+    if words.next_if(|word| word == "twins").is_some() {
+        return twinned::main(words);
     }
     let args = match parse_args() {
         Ok(args) => args,

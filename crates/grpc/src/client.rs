@@ -1,12 +1,14 @@
 //! A client that blocks: requests to a P4Runtime server, and one stream.
 
 use crate::p4_v1::p4_runtime_client::P4RuntimeClient;
+use crate::raw::RawCodec;
 use control::Code;
 use p4info::proto::google::rpc;
 use p4info::proto::p4::v1 as pb;
 use pb::stream_message_request::Update as ToServer;
 use pb::stream_message_response::Update as FromServer;
 use prost::Message;
+use prost::bytes::Bytes;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -14,9 +16,11 @@ use std::str::FromStr;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::codegen::http;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
-use tonic::{Status, Streaming};
+use tonic::{Request, Status, Streaming};
 
 /// The port of P4Runtime.
 pub const PORT: u16 = 9559;
@@ -135,10 +139,17 @@ fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn
     std::iter::successors(error.source(), |error| (*error).source())
 }
 
+/// The outcome of a request that a task has sent.
+fn answered<T>(done: Result<Result<T, Status>, tokio::task::JoinError>) -> Result<(), Failure> {
+    done.unwrap_or_else(|error| Err(Status::internal(error.to_string())))?;
+    Ok(())
+}
+
 /// A connection to a server. Its calls block.
 #[derive(Debug)]
 pub struct Client {
     runtime: Runtime,
+    channel: Channel,
     service: P4RuntimeClient<Channel>,
 }
 
@@ -161,10 +172,10 @@ impl Client {
                 }
             }
         })?;
-        let service = P4RuntimeClient::new(channel)
+        let service = P4RuntimeClient::new(channel.clone())
             .max_decoding_message_size(usize::MAX)
             .max_encoding_message_size(usize::MAX);
-        Ok(Client { runtime, service })
+        Ok(Client { runtime, channel, service })
     }
 
     pub fn capabilities(&self, device_id: u64) -> Result<pb::CapabilitiesResponse, Failure> {
@@ -198,6 +209,34 @@ impl Client {
         let mut service = self.service.clone();
         self.runtime.block_on(service.write(request))?;
         Ok(())
+    }
+
+    /// Sends encoded `WriteRequest`s, so many at a time: the server may then answer them in another order. Ends with the first
+    /// failure.
+    pub fn write_encoded(&self, requests: Vec<Bytes>, n_at_a_time: usize) -> Result<(), Failure> {
+        let path = || http::uri::PathAndQuery::from_static(crate::write::PATH);
+        let send = |request: Bytes| {
+            let mut grpc = tonic::client::Grpc::new(self.channel.clone());
+            async move {
+                grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
+                grpc.unary(Request::new(request), path(), RawCodec).await
+            }
+        };
+        self.runtime.block_on(async {
+            let mut sent = JoinSet::new();
+            for request in requests {
+                if sent.len() >= n_at_a_time
+                    && let Some(done) = sent.join_next().await
+                {
+                    answered(done)?;
+                }
+                sent.spawn(send(request));
+            }
+            while let Some(done) = sent.join_next().await {
+                answered(done)?;
+            }
+            Ok(())
+        })
     }
 
     /// Reads entities, and hands them over as they arrive. A failure may come after some of them.

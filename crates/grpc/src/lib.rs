@@ -22,11 +22,13 @@ mod outbox;
 mod own_p4info;
 mod pipeline;
 mod programs;
+mod raw;
 mod server;
 mod service;
 mod shared;
 mod steps;
 mod stream;
+mod write;
 
 /// The service as tonic generates it, with its client.
 #[allow(clippy::all, clippy::pedantic, reason = "written by tonic-prost-build")]

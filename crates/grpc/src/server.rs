@@ -7,6 +7,7 @@ use crate::outbox::Bounds;
 use crate::p4_v1::p4_runtime_server::P4RuntimeServer;
 use crate::service::Service;
 use crate::shared::{Shared, lock};
+use crate::write::WriteService;
 use control::session::Sessions;
 use control::translate::TranslationError;
 use std::fmt;
@@ -216,6 +217,11 @@ impl Server {
         let service = P4RuntimeServer::new(Service(Arc::clone(&shared)))
             .max_decoding_message_size(limits.message_bytes_max)
             .max_encoding_message_size(usize::MAX);
+        let service = WriteService {
+            shared: Arc::clone(&shared),
+            others: service,
+            message_bytes_max: limits.message_bytes_max,
+        };
         let mut builder = tonic::transport::Server::builder()
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)

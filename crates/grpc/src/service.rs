@@ -7,15 +7,17 @@ use crate::pipeline::{New, Pipelines};
 use crate::shared::{Shared, lock};
 use crate::steps::Steps;
 use crate::{failure, stream};
-use control::session::{RoleName, SessionFault, WriteTicket, WriterClaim};
+use control::session::{Role, RoleName, SessionFault, WriteTicket, WriterClaim};
 use control::sync::{Migration, migrate};
 use control::translate::Translated;
-use control::{Entity, Target, Update};
+use control::{Entity, Fault, Schema, TableEntry, TableId, Target, Update};
 use p4info::proto::p4::v1 as pb;
+use p4runtime::wire::{Rights, WireRequest, is_of_digest};
 use pb::get_forwarding_pipeline_config_request::ResponseType;
 use pb::set_forwarding_pipeline_config_request::Action;
 use prost::Message;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
@@ -58,10 +60,7 @@ impl<D: Device> Shared<D> {
         };
         // Digests are those of the program that runs.
         if !is_saved && request.updates.iter().any(is_of_digest) {
-            let digests = steps.step(|target| configs(target))?;
-            lock(&self.lists).configure(&digests);
-            // Lists may be due earlier.
-            self.device.wake();
+            self.configure_digests(&steps)?;
         }
         let results = results.map_err(|fault| failure::request(&fault))?;
         failure::parts(&results).map_or(Ok(()), Err)
@@ -69,8 +68,39 @@ impl<D: Device> Shared<D> {
 
     /// Answers an encoded `WriteRequest`.
     pub(crate) fn write_bytes(&self, request: &[u8]) -> Result<(), Status> {
-        let request = pb::WriteRequest::decode(request);
-        self.write(&request.map_err(|error| Status::invalid_argument(format!("no `WriteRequest`: {error}")))?)
+        let damaged = |error| Status::invalid_argument(format!("no `WriteRequest`: {error}"));
+        let Some(wire) = self.is_quick.then(|| WireRequest::scan(request)).flatten() else {
+            return self.write(&pb::WriteRequest::decode(request).map_err(damaged)?);
+        };
+        self.check_device(wire.claim.device_id)?;
+        let _writing = self.begin_write(Ok(wire.claim.clone()))?;
+        let _turn = lock(&self.turn);
+        let (role, is_saved, mut steps) = {
+            let mut pipelines = lock(&self.pipelines);
+            let role = self.role(&pipelines, &wire.claim.role);
+            (role, pipelines.saved().is_some(), Steps::new(self, &mut pipelines)?)
+        };
+        let schema = Arc::clone(&steps.schema);
+        let rights = RoleRights { role: &role, schema: &schema };
+        let written = p4runtime::wire::write(&schema, &mut steps, &wire, &rights).map_err(damaged)?;
+        self.n_updates_in_full.fetch_add(written.n_full as u64, Ordering::Relaxed);
+        self.n_updates.fetch_add(written.n as u64, Ordering::Relaxed);
+        if !is_saved && written.has_digests {
+            self.configure_digests(&steps)?;
+        }
+        if written.failed.is_empty() {
+            return Ok(());
+        }
+        failure::parts(&written.results()).map_or(Ok(()), Err)
+    }
+
+    /// Takes over how the digests of the running program are sent.
+    fn configure_digests(&self, steps: &Steps<'_, D>) -> Result<(), Status> {
+        let digests = steps.step(|target| configs(target))?;
+        lock(&self.lists).configure(&digests);
+        // Lists may be due earlier.
+        self.device.wake();
+        Ok(())
     }
 
     /// Answers a read in several messages, which are made while they are sent.
@@ -221,9 +251,21 @@ impl<D: Device> Shared<D> {
     }
 }
 
-fn is_of_digest(update: &pb::Update) -> bool {
-    let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
-    matches!(entity, Some(pb::entity::Entity::DigestEntry(_)))
+/// What a role may write.
+struct RoleRights<'r> {
+    role: &'r Role,
+    schema: &'r Schema,
+}
+
+impl Rights for RoleRights<'_> {
+    fn may_write_table(&self, table: TableId) -> bool {
+        let entry = Entity::TableEntry(TableEntry::new(table, Vec::new(), 0));
+        self.role.check_write(self.schema, &entry).is_ok()
+    }
+
+    fn check(&self, update: &Update) -> Result<(), Fault> {
+        self.role.check_write(self.schema, &update.entity)
+    }
 }
 
 /// How the controller wants digests to be sent.

@@ -27,6 +27,11 @@ pub(crate) struct Shared<D: Device> {
     pub(crate) primary_came: Condvar,
     pub(crate) lists: Mutex<Lists>,
     pub(crate) programs: Programs,
+    /// Requests are decoded by the short way where it leads.
+    pub(crate) is_quick: bool,
+    /// Updates of `WriteRequest`s, and of these the ones that were decoded in full.
+    pub(crate) n_updates: AtomicU64,
+    pub(crate) n_updates_in_full: AtomicU64,
     pub(crate) n_streams: AtomicU64,
     /// Bounds of each stream.
     pub(crate) bounds: Bounds,
@@ -56,6 +61,9 @@ impl<D: Device> Shared<D> {
             primary_came: Condvar::new(),
             lists: Mutex::default(),
             programs: Programs::default(),
+            is_quick: true,
+            n_updates: AtomicU64::new(0),
+            n_updates_in_full: AtomicU64::new(0),
             n_streams: AtomicU64::new(0),
             bounds,
             n_lost: AtomicU64::new(0),

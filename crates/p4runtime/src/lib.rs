@@ -2,6 +2,7 @@
 //! [`control::validate()`], what is stored by the [`control::Target`].
 //!
 //! - [`write()`]: a `WriteRequest`, applied; one result for each update;
+//! - [`wire`]: the same from the bytes of a request, fast for many entries;
 //! - [`read()`]: a `ReadRequest`, answered; one result for each entity asked for;
 //! - [`decode_update`], [`decode_query`], [`encode_entity`]: the parts of these;
 //! - [`read_responses`], [`shortened`]: answers that clients accept;
@@ -29,6 +30,7 @@ mod reading;
 mod request;
 mod session;
 mod stream;
+pub mod wire;
 
 pub use answers::{RESPONSE_BYTES_MAX, STATUS_BYTES_MAX, read_responses, shortened};
 pub use data::{decode_data, encode_data};

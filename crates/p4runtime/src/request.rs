@@ -70,7 +70,7 @@ fn insertions(request: &pb::WriteRequest) -> BTreeMap<TableId, u64> {
 }
 
 /// Applies updates of a request, which are all of them if they belong together.
-fn write_step(
+pub(crate) fn write_step(
     schema: &Schema,
     target: &mut dyn Target,
     (of_step, atomicity): (&[pb::Update], Atomicity),

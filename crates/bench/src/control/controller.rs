@@ -8,6 +8,9 @@ use p4info::proto::p4::v1 as pb;
 use pb::stream_message_request::Update as ToServer;
 use pb::stream_message_response::Update as FromServer;
 use pb::update::Type;
+use prost::Message;
+use prost::bytes::Bytes;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 const TABLE: &str = "FlowIngress.flows";
@@ -70,19 +73,29 @@ impl<'c> Controller<'c> {
         pb::Update { r#type: kind.into(), entity: Some(entity) }
     }
 
-    /// Writes entries in batches, and returns millions a second. Requests are made before.
-    pub(super) fn write(&self, kind: Type, n: usize, batch: usize, port: u8) -> Result<f64, Failure> {
-        let numbers: Vec<usize> = (0..n).collect();
-        let requests = numbers.chunks(batch).map(|chunk| pb::WriteRequest {
+    /// Requests that write the entries with these numbers, encoded.
+    pub(super) fn requests(&self, kind: Type, numbers: Range<usize>, batch: usize, port: u8) -> Vec<Bytes> {
+        let numbers: Vec<usize> = numbers.collect();
+        let request = |chunk: &[usize]| pb::WriteRequest {
             election_id: Some(self.election_id),
             updates: chunk.iter().map(|i| self.update(kind, *i, port)).collect(),
             ..pb::WriteRequest::default()
-        });
-        let requests: Vec<pb::WriteRequest> = requests.collect();
+        };
+        numbers.chunks(batch).map(|chunk| request(chunk).encode_to_vec().into()).collect()
+    }
+
+    /// Writes `n` entries in batches, so many requests at a time, and returns millions a second. Requests are encoded before.
+    pub(super) fn write(
+        &self,
+        kind: Type,
+        n: usize,
+        batch: usize,
+        n_at_a_time: usize,
+    ) -> Result<f64, Failure> {
+        let port = if kind == Type::Insert { 1 } else { 2 };
+        let requests = self.requests(kind, 0..n, batch, port);
         let begin = Instant::now();
-        for request in requests {
-            self.client.write(request)?;
-        }
+        self.client.write_encoded(requests, n_at_a_time)?;
         Ok(rate(n, begin))
     }
 

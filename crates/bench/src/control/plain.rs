@@ -12,7 +12,9 @@ use p4info::proto::p4::v1::update::Type;
 use serde_json::{Value, json};
 
 /// Updates in one request.
-const BATCHES: [usize; 3] = [1, 100, 10_000];
+const BATCHES: [usize; 4] = [1, 100, 1_000, 10_000];
+/// Requests that a client has under way at a time.
+const AT_A_TIME: [usize; 2] = [1, 4];
 /// Requests of one run with small batches, and entries with large ones.
 const N_REQUESTS: usize = 2_000;
 const N_ENTRIES: usize = 1_000_000;
@@ -28,6 +30,7 @@ struct Figure {
     transport: &'static str,
     work: &'static str,
     batch: usize,
+    n_at_a_time: usize,
     entries: usize,
     /// Millions of entries a second, one for each run.
     rates: Vec<f64>,
@@ -45,7 +48,9 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
         let client = Client::connect(&address, None).map_err(failed)?;
         let controller = Controller::new(&client)?;
         for batch in BATCHES {
-            figures.extend(of_batch(&controller, transport, batch, args)?);
+            for n_at_a_time in AT_A_TIME {
+                figures.extend(of_batch(&controller, transport, (batch, n_at_a_time), args)?);
+            }
         }
     }
     let goals = judge(&figures);
@@ -60,7 +65,7 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
 fn of_batch(
     controller: &Controller<'_>,
     transport: &'static str,
-    batch: usize,
+    (batch, n_at_a_time): (usize, usize),
     args: &BenchControlArgs,
 ) -> Result<Vec<Figure>, Exit> {
     let (n_requests, n_entries) = match args.measure.quick {
@@ -70,14 +75,14 @@ fn of_batch(
     let n = (n_requests * batch).min(args.entries.unwrap_or(n_entries)).max(1);
     let mut rates = [const { Vec::new() }; 4];
     for _ in 0..args.measure.n_runs() {
-        rates[0].push(controller.write(Type::Insert, n, batch, 1).map_err(failed)?);
-        rates[1].push(controller.write(Type::Modify, n, batch, 2).map_err(failed)?);
+        rates[0].push(controller.write(Type::Insert, n, batch, n_at_a_time).map_err(failed)?);
+        rates[1].push(controller.write(Type::Modify, n, batch, n_at_a_time).map_err(failed)?);
         let (n_read, read) = controller.read().map_err(failed)?;
         if n_read != n {
             return Err(failed(format!("{n} entries were written, and {n_read} are read")));
         }
         rates[2].push(read);
-        rates[3].push(controller.write(Type::Delete, n, batch, 2).map_err(failed)?);
+        rates[3].push(controller.write(Type::Delete, n, batch, n_at_a_time).map_err(failed)?);
         let (left, _) = controller.read().map_err(failed)?;
         if left != 0 {
             return Err(failed(format!("all entries were deleted, and {left} are read")));
@@ -87,15 +92,15 @@ fn of_batch(
     Ok(works
         .into_iter()
         .zip(rates)
-        .map(|(work, rates)| Figure { transport, work, batch, entries: n, rates })
+        .map(|(work, rates)| Figure { transport, work, batch, n_at_a_time, entries: n, rates })
         .collect())
 }
 
 fn judge(figures: &[Figure]) -> Vec<Judged> {
-    let judged = figures.iter().filter(|figure| figure.batch >= BATCH_OF_GOAL);
+    let judged = figures.iter().filter(|figure| figure.batch >= BATCH_OF_GOAL && figure.work == "insert");
     judged
         .map(|figure| Judged {
-            name: format!("{}_{}_mps", figure.transport, figure.work),
+            name: format!("{}_{}_{}_mps", figure.transport, figure.work, figure.n_at_a_time),
             size: figure.batch as u64,
             value: median(figure.rates.clone()),
             goal: Goal::AtLeast(GOAL),
@@ -110,6 +115,7 @@ fn json_of(figures: &[Figure], goals: &[Judged], args: &BenchControlArgs) -> Val
             "transport": figure.transport,
             "work": figure.work,
             "batch": figure.batch,
+            "at_a_time": figure.n_at_a_time,
             "entries": figure.entries,
             "entries_per_second": (median(figure.rates.clone()) * 1e6).round(),
             "runs": figure.rates.iter().map(|rate| (rate * 1e6).round()).collect::<Vec<f64>>(),
@@ -129,7 +135,7 @@ fn json_of(figures: &[Figure], goals: &[Judged], args: &BenchControlArgs) -> Val
 }
 
 fn text_of(figures: &[Figure], goals: &[Judged]) -> String {
-    let head = ["transport", "work", "batch", "entries", "entries/s", "least", "most"];
+    let head = ["transport", "work", "batch", "at a time", "entries", "entries/s", "least", "most"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for figure in figures {
         let per_second = |rate: f64| format!("{:.0}", rate * 1e6);
@@ -139,6 +145,7 @@ fn text_of(figures: &[Figure], goals: &[Judged]) -> String {
             figure.transport.to_owned(),
             figure.work.to_owned(),
             report::short(figure.batch as u64),
+            figure.n_at_a_time.to_string(),
             report::short(figure.entries as u64),
             per_second(median(figure.rates.clone())),
             per_second(least),
@@ -146,7 +153,7 @@ fn text_of(figures: &[Figure], goals: &[Judged]) -> String {
         ]);
     }
     let mut text = format!(
-        "P4Runtime over a socket, one client that waits for each answer; its encoding counts\n\n{}",
+        "P4Runtime over a socket, one client, whose requests are encoded before\n\n{}",
         report::aligned(&rows)
     );
     for goal in goals.iter().filter(|goal| !goal.is_met()) {

@@ -25,6 +25,39 @@ impl Generator<'_> {
         }
     }
 
+    /// An update of a table entry, or now and then of another entity.
+    pub fn entry_update(&mut self) -> pb::Update {
+        if self.rng.u8(..8) == 0 || self.schema.tables.is_empty() {
+            return self.update();
+        }
+        loop {
+            if let Some(entry) = self.table_entry() {
+                let kind = match self.rng.u8(..8) {
+                    0..4 => UpdateKind::Insert,
+                    4 => UpdateKind::Modify,
+                    _ => UpdateKind::Delete,
+                };
+                return encoded(self.schema, &Update { kind, entity: Entity::TableEntry(entry) });
+            }
+        }
+    }
+
+    /// An update of the same kind and table, with other values. `None` if it is of no table.
+    pub fn entry_like(&mut self, update: &pb::Update) -> Option<pb::Update> {
+        let entity = update.entity.as_ref()?.entity.as_ref()?;
+        let pb::entity::Entity::TableEntry(of) = entity else { return None };
+        let table = self.schema.tables.get(TableId(of.table_id))?;
+        let mut entry = self.entry_of(table)?;
+        if self.rng.u8(..8) > 0 {
+            entry.metadata = Vec::new();
+            (entry.meter_config, entry.counter_data) = (None, None);
+        }
+        let mut like =
+            encoded(self.schema, &Update { kind: UpdateKind::Insert, entity: Entity::TableEntry(entry) });
+        like.r#type = update.r#type;
+        Some(like)
+    }
+
     fn try_update(&mut self) -> Option<Update> {
         let any = [UpdateKind::Insert, UpdateKind::Insert, UpdateKind::Modify, UpdateKind::Delete];
         let any = any[self.rng.usize(..4)];
@@ -140,6 +173,11 @@ impl Generator<'_> {
 
     fn table_entry(&mut self) -> Option<TableEntry> {
         let table = self.one_of(&self.schema.tables)?;
+        self.entry_of(table)
+    }
+
+    /// An entry of a table, or its default entry.
+    fn entry_of(&mut self, table: &Table) -> Option<TableEntry> {
         let is_default = table.keys.is_empty() || self.rng.u8(..8) == 0;
         let mut entry = match is_default {
             true => TableEntry::default_entry(table.id, self.action_of(table, true)),

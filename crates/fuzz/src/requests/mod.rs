@@ -10,7 +10,7 @@
 //! - everything that is read can be written, and changes nothing; and it makes an equal switch of an empty one.
 
 mod expect;
-mod generate;
+pub(crate) mod generate;
 mod mutate;
 mod state;
 mod switch;
@@ -73,6 +73,7 @@ pub struct Subject {
     text: Arc<str>,
     pub is_alone: bool,
     program: Arc<ir::Program>,
+    sources: diagnostics::SourceMap,
     schema: Arc<Schema>,
 }
 
@@ -92,10 +93,40 @@ impl Subject {
         let schema = Arc::new(schema.with_program(&runnable.program));
         let alone = driver::check(&source, &driver::BuiltInLoader, &driver::Options::default());
         let is_alone = !alone.diagnostics.has_errors();
-        Ok(Subject { name, text: source.text, is_alone, program: Arc::new(runnable.program), schema })
+        let sources = checked.sources;
+        Ok(Subject {
+            name,
+            text: source.text,
+            is_alone,
+            program: Arc::new(runnable.program),
+            sources,
+            schema,
+        })
     }
 
-    fn device(&self) -> Result<InterpretedDevice, Finding> {
+    /// Compiles all programs, and one more whose tables have records of all kinds.
+    pub fn with_tables() -> Result<Vec<Subject>, String> {
+        let mut subjects = Subject::all()?;
+        subjects.push(Subject::new("tables", "crates/native/tests/records/tables.p4")?);
+        Ok(subjects)
+    }
+
+    pub(crate) fn schema(&self) -> Arc<Schema> {
+        Arc::clone(&self.schema)
+    }
+
+    /// A compiled switch.
+    pub(crate) fn native(&self) -> Result<target::Device<native::Native>, Finding> {
+        let failed = |error: String| Finding::new("the program cannot run", error);
+        let options = native::BuildOptions::default();
+        let pipeline = native::build(&self.program, &self.sources, &options);
+        let pipeline = pipeline.map_err(|error| failed(error.to_string()))?;
+        let config = Config { cpu_port: Some(CPU_PORT), ..Config::default() };
+        native::native_device(pipeline, Arc::clone(&self.program), Arc::clone(&self.schema), config)
+            .map_err(|error| failed(error.to_string()))
+    }
+
+    pub(crate) fn device(&self) -> Result<InterpretedDevice, Finding> {
         let config = Config { cpu_port: Some(CPU_PORT), ..Config::default() };
         interp::interpreter(Arc::clone(&self.program), Arc::clone(&self.schema), config)
             .map_err(|error| Finding::new("the program cannot run", error.to_string()))
@@ -316,6 +347,6 @@ fn shown<M: Message + Name>(message: &M) -> String {
     dynamic.map_or_else(String::new, |dynamic| dynamic.to_text_format())
 }
 
-fn require(holds: bool, key: &str, details: impl FnOnce() -> String) -> Result<(), Finding> {
+pub(crate) fn require(holds: bool, key: &str, details: impl FnOnce() -> String) -> Result<(), Finding> {
     if holds { Ok(()) } else { Err(Finding::new(key, details())) }
 }

@@ -26,11 +26,16 @@ impl Entities {
 
     fn new_plan(&self, view: View<'_>, table: TableId, parts: RecordParts) -> Option<RecordPlan> {
         let known = self.schema.tables.get(table)?;
-        let has_parts = (!parts.idle_timeout || known.has_idle_timeout)
-            && (!parts.count || known.direct_counter.is_some())
-            && (!parts.rates || known.direct_meter.is_some());
-        let layout =
-            view.store.record_layout(*self.names.tables.get(&table)?, parts).filter(|_| has_parts)?;
+        if parts.count && known.direct_counter.is_none() {
+            return None;
+        }
+        // A modification replaces what these say, so no record leaves them out.
+        let parts = RecordParts {
+            idle_timeout: known.has_idle_timeout,
+            rates: known.direct_meter.is_some(),
+            count: parts.count,
+        };
+        let layout = view.store.record_layout(*self.names.tables.get(&table)?, parts)?;
         RecordPlan::new(&self.schema, table, layout, |action| {
             self.names.actions.get(&(table, action)).copied()
         })
@@ -92,7 +97,7 @@ impl Entities {
         let those: Vec<usize> = (0..done.codes.len()).filter(|i| done.codes[*i] == with).collect();
         let of = |i: &usize| records[i * n_bytes..(i + 1) * n_bytes].iter().copied();
         let copied: Vec<u8> = those.iter().flat_map(of).collect();
-        let metadata = |i: usize| metadata.get(those[i]).copied();
+        let metadata = |i: usize| those.get(i).and_then(|i| metadata.get(*i)).copied();
         let written = self.write_checked(state, plan, (id, kind), &copied, &metadata);
         for (i, code) in those.iter().zip(written.codes) {
             done.codes[*i] = code;
