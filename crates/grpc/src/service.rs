@@ -251,7 +251,7 @@ impl<D: Device> Shared<D> {
     }
 }
 
-/// What a role may write.
+/// Rights of a role.
 struct RoleRights<'r> {
     role: &'r Role,
     schema: &'r Schema,

@@ -10,7 +10,7 @@ const DEPTH_MAX: u32 = 7;
 struct Field {
     number: u64,
     wire_type: u64,
-    /// Of a varint its value; else the contents.
+    /// The value of a varint.
     varint: u64,
     contents: Vec<u8>,
 }

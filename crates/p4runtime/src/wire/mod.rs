@@ -18,8 +18,8 @@ use prost::Message;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Updates that go the full way together, at most.
-const N_TOGETHER: usize = 4096;
+/// Updates of a batch that goes the full way, at most.
+const N_IN_BATCH: usize = 4096;
 
 /// How the updates of a request went.
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ pub fn write(
 
 /// Updates that follow each other.
 enum Part {
-    /// Of one kind and table.
+    /// Updates of one kind and table.
     Records {
         plan: Arc<RecordPlan>,
         kind: UpdateKind,
@@ -114,7 +114,7 @@ fn decode(
         }
         let update = pb::Update::decode(updates[i])?;
         match parts.last_mut() {
-            Some(Part::Full { updates, .. }) if updates.len() < N_TOGETHER => updates.push(update),
+            Some(Part::Full { updates, .. }) if updates.len() < N_IN_BATCH => updates.push(update),
             _ => parts.push(Part::Full { first: i, updates: vec![update] }),
         }
         i += 1;
@@ -150,7 +150,7 @@ impl Writer<'_> {
         // None of them has changed anything, and they fail again, with a message.
         let failed = done.codes.iter().enumerate().filter(|(_, code)| **code != Code::Ok);
         let failed: Vec<usize> = failed.map(|(i, _)| first + i).collect();
-        for numbers in failed.chunks(N_TOGETHER) {
+        for numbers in failed.chunks(N_IN_BATCH) {
             let decoded = |i: &usize| pb::Update::decode(self.updates[*i]).unwrap_or_default();
             let updates: Vec<pb::Update> = numbers.iter().map(decoded).collect();
             self.write_in_full(numbers, &updates);
