@@ -6,7 +6,7 @@ use crate::ids::TableId;
 use crate::key::EntityKey;
 use crate::query::{EntryQuery, Extras, Query};
 use crate::reading::Reading;
-use crate::records::{RecordBlock, RecordCodes, RecordOp, RecordParts, RecordPlan};
+use crate::records::{Changes, FollowerId, RecordBlock, RecordCodes, RecordOp, RecordParts, RecordPlan};
 use crate::schema::Schema;
 use crate::update::{Atomicity, Batch, Update, UpdateKind};
 use crate::validate::validate;
@@ -41,6 +41,13 @@ pub trait Target {
     /// before the last step. Targets that can read large tables piece by piece override the three methods.
     fn begin_read(&mut self, query: &Query) -> Result<Reading, Fault> {
         self.read(query).map(Reading::of)
+    }
+
+    /// Begins a read of all entries of a table, for [`read_records`](Self::read_records), that sees each entry once that is there
+    /// throughout; others may be missing, and an entry is as it is when it is read. Begins after the entry at which an earlier
+    /// read of the same program has arrived ([`RecordBlock::last`]).
+    fn begin_scan(&mut self, table: TableId, _after: Option<u64>) -> Result<Reading, Fault> {
+        self.begin_read(&Query::TableEntries(EntryQuery { table: Some(table), ..EntryQuery::default() }))
     }
 
     /// The next entities of a read, about `n_max` of them; none at its end.
@@ -83,6 +90,24 @@ pub trait Target {
     ) -> Result<bool, Fault> {
         Ok(false)
     }
+
+    /// Begins to log the changes of tables, for [`changes`](Self::changes), until [`unfollow`](Self::unfollow). Default entries
+    /// are not followed. `None`: the target cannot.
+    fn follow(&mut self, _tables: &[TableId]) -> Option<FollowerId> {
+        None
+    }
+
+    /// The next changes, about `n_max` of them; `parts` says what their records have. Fails if there were more than are kept.
+    fn changes(
+        &mut self,
+        _follower: FollowerId,
+        _parts: RecordParts,
+        _n_max: usize,
+    ) -> Result<Vec<Changes>, Fault> {
+        Ok(Vec::new())
+    }
+
+    fn unfollow(&mut self, _: FollowerId) {}
 
     /// Announces that so many more entries are about to be inserted. Changes nothing that can be seen.
     fn reserve(&mut self, _: TableId, _n_more: u64) {}

@@ -295,6 +295,8 @@ pub enum Problem {
     UnusedDirectResource { table: SmolStr, action: SmolStr, resource: &'static str },
 
     // ---- records
+    #[error("{why}")]
+    BadColumn { why: String },
     #[error("table `{table}` has no action with index {index}")]
     UnknownActionIndex { table: SmolStr, index: u32 },
     #[error("an entry of table `{table}` names a member (1) or a group (2), not {kind}")]
@@ -493,6 +495,7 @@ impl Problem {
             | AnswerOnly { .. }
             | NoDirectResource { .. }
             | UnusedDirectResource { .. }
+            | BadColumn { .. }
             | UnknownActionIndex { .. }
             | UnknownRecordKind { .. }
             | MaskNotPrefix { .. }

@@ -4,6 +4,7 @@ use crate::device::Device;
 use crate::failure;
 use crate::pipeline::Pipelines;
 use crate::shared::{Shared, lock};
+use control::records::{Changes, FollowerId};
 use control::translate::Translated;
 use control::{
     Code, Entity, Fault, Problem, Query, Reading, RecordBlock, RecordCodes, RecordOp, RecordParts,
@@ -74,6 +75,10 @@ impl<D: Device> Target for Steps<'_, D> {
         self.of_target(|target| target.begin_read(query))
     }
 
+    fn begin_scan(&mut self, table: TableId, after: Option<u64>) -> Result<Reading, Fault> {
+        self.of_target(|target| target.begin_scan(table, after))
+    }
+
     fn read_on(&mut self, reading: &mut Reading, n_max: usize) -> Result<Vec<Entity>, Fault> {
         self.of_target(|target| target.read_on(reading, n_max))
     }
@@ -107,6 +112,24 @@ impl<D: Device> Target for Steps<'_, D> {
         block: &mut RecordBlock,
     ) -> Result<bool, Fault> {
         self.of_target(|target| target.read_records(reading, plan, n_max, block))
+    }
+
+    fn follow(&mut self, tables: &[TableId]) -> Option<FollowerId> {
+        self.step(|target| target.follow(tables)).unwrap_or_default()
+    }
+
+    fn changes(
+        &mut self,
+        follower: FollowerId,
+        parts: RecordParts,
+        n_max: usize,
+    ) -> Result<Vec<Changes>, Fault> {
+        self.of_target(|target| target.changes(follower, parts, n_max))
+    }
+
+    fn unfollow(&mut self, follower: FollowerId) {
+        // A program that is gone keeps nothing.
+        let _ = self.step(|target| target.unfollow(follower));
     }
 
     fn reserve(&mut self, table: TableId, n_more: u64) {

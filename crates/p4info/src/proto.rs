@@ -37,6 +37,13 @@ pub mod google {
 #[allow(clippy::all, clippy::pedantic, reason = "written by prost-build")]
 pub mod siding {
     //! Packages below `siding`.
+    pub mod bulk {
+        //! Packages below `siding.bulk`.
+        pub mod v1 {
+            //! Table entries in columns. `bytes` are [`prost::bytes::Bytes`].
+            include!("generated/siding.bulk.v1.rs");
+        }
+    }
     pub mod v1 {
         //! Our own messages beside those of P4Runtime.
         include!("generated/siding.v1.rs");

@@ -9,18 +9,26 @@ use std::path::Path;
 
 use prost::Message;
 
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 8] = [
     "google/rpc/status.proto",
     "p4/config/v1/p4info.proto",
     "p4/config/v1/p4types.proto",
     "p4/v1/p4data.proto",
     "p4/v1/p4runtime.proto",
+    "siding/bulk/v1/bulk.proto",
     "siding/v1/role.proto",
     "stratum/role.proto",
 ];
 
-const GENERATED: [&str; 6] =
-    ["google.rpc.rs", "p4.config.v1.rs", "p4.v1.rs", "siding.v1.rs", "stratum.rs", "descriptors.bin"];
+const GENERATED: [&str; 7] = [
+    "google.rpc.rs",
+    "p4.config.v1.rs",
+    "p4.v1.rs",
+    "siding.bulk.v1.rs",
+    "siding.v1.rs",
+    "stratum.rs",
+    "descriptors.bin",
+];
 
 #[test]
 fn generated_code_has_not_drifted() {
@@ -49,6 +57,8 @@ fn generate(protos: &Path, out: &Path) {
     compiler.include_imports(true).include_source_info(true).open_files(SOURCES).unwrap();
     prost_build::Config::new()
         .btree_map(["."])
+        // Columns are not copied.
+        .bytes([".siding.bulk"])
         .enable_type_names()
         // What other languages' libraries put into google.protobuf.Any.
         .type_name_domain(["."], "type.googleapis.com")

@@ -3,6 +3,7 @@
 //!
 //! - [`write()`]: a `WriteRequest`, applied; one result for each update;
 //! - [`wire`]: the same from the bytes of a request, fast for many entries;
+//! - [`bulk`]: entries in columns;
 //! - [`read()`]: a `ReadRequest`, answered; one result for each entity asked for;
 //! - [`decode_update`], [`decode_query`], [`encode_entity`]: the parts of these;
 //! - [`read_responses`], [`shortened`]: answers that clients accept;
@@ -21,6 +22,7 @@
 //! Start reading at [`write()`].
 
 mod answers;
+pub mod bulk;
 mod data;
 mod decode;
 mod encode;

@@ -3,6 +3,7 @@
 use crate::entities::{Entities, EntitiesAt, View};
 use crate::traffic::Unrunnable;
 use crate::{BlockRunner, Config, Store, Switch};
+use control::records::{Changes, FollowerId};
 use control::{
     Entity, Fault, Query, Reading, RecordBlock, RecordCodes, RecordOp, RecordParts, RecordPlan, Schema,
     TableEntry, TableId, Target, Update, UpdateKind,
@@ -53,6 +54,10 @@ impl<E: BlockRunner + Store> Target for Device<E> {
         self.target().begin_read(query)
     }
 
+    fn begin_scan(&mut self, table: TableId, after: Option<u64>) -> Result<Reading, Fault> {
+        self.target().begin_scan(table, after)
+    }
+
     fn read_on(&mut self, reading: &mut Reading, n_max: usize) -> Result<Vec<Entity>, Fault> {
         self.target().read_on(reading, n_max)
     }
@@ -83,6 +88,23 @@ impl<E: BlockRunner + Store> Target for Device<E> {
         block: &mut RecordBlock,
     ) -> Result<bool, Fault> {
         self.target().read_records(reading, plan, n_max, block)
+    }
+
+    fn follow(&mut self, tables: &[TableId]) -> Option<FollowerId> {
+        self.target().follow(tables)
+    }
+
+    fn changes(
+        &mut self,
+        follower: FollowerId,
+        parts: RecordParts,
+        n_max: usize,
+    ) -> Result<Vec<Changes>, Fault> {
+        self.target().changes(follower, parts, n_max)
+    }
+
+    fn unfollow(&mut self, follower: FollowerId) {
+        self.target().unfollow(follower);
     }
 
     fn reserve(&mut self, table: TableId, n_more: u64) {

@@ -2,16 +2,19 @@
 //!
 //! - [`RecordLayout`]: positions, decided by the table in the switch;
 //! - [`RecordPlan`]: the layout with the ids of P4Info, the check of a record, and conversion from and to entries;
-//! - [`RecordOp`], [`RecordBlock`]: what is written and read.
+//! - [`RecordOp`], [`RecordBlock`]: what is written and read;
+//! - [`Changes`]: what readers are told that follow a table.
 //!
 //! A record means what a [`TableEntry`](crate::TableEntry) means, and is accepted under the same rules. All transports
 //! for many entries end here.
 
 mod check;
 mod convert;
+mod follow;
 mod layout;
 mod plan;
 
+pub use follow::{Changes, FollowerId};
 pub use layout::{RecordField, RecordKey, RecordLayout, RecordMatch, RecordParts, RecordShape};
 pub use plan::{PlannedAction, RecordPlan};
 
@@ -72,6 +75,8 @@ pub struct RecordBlock {
     pub metadata: Vec<(usize, Vec<u8>)>,
     /// Entries that do not fit records.
     pub others: Vec<TableEntry>,
+    /// Where a scan has arrived.
+    pub last: Option<u64>,
 }
 
 impl RecordBlock {
@@ -79,5 +84,6 @@ impl RecordBlock {
         self.records.clear();
         self.metadata.clear();
         self.others.clear();
+        self.last = None;
     }
 }

@@ -6,7 +6,7 @@ use crate::fault::{Fault, Problem};
 use crate::ids::TableId;
 use crate::query::Query;
 use crate::reading::Reading;
-use crate::records::{RecordBlock, RecordCodes, RecordOp, RecordParts, RecordPlan};
+use crate::records::{Changes, FollowerId, RecordBlock, RecordCodes, RecordOp, RecordParts, RecordPlan};
 use crate::schema::Schema;
 use crate::update::{Update, UpdateKind};
 
@@ -60,6 +60,10 @@ impl Target for Translated<'_> {
         }
     }
 
+    fn begin_scan(&mut self, table: TableId, after: Option<u64>) -> Result<Reading, Fault> {
+        self.target.begin_scan(table, after)
+    }
+
     fn read_on(&mut self, reading: &mut Reading, n_max: usize) -> Result<Vec<Entity>, Fault> {
         loop {
             let found = self.target.read_on(reading, n_max)?;
@@ -100,6 +104,29 @@ impl Target for Translated<'_> {
         self.target.read_records(reading, plan, n_max, block)
     }
 
+    fn follow(&mut self, tables: &[TableId]) -> Option<FollowerId> {
+        self.target.follow(tables)
+    }
+
+    fn changes(
+        &mut self,
+        follower: FollowerId,
+        parts: RecordParts,
+        n_max: usize,
+    ) -> Result<Vec<Changes>, Fault> {
+        let mut changes = self.target.changes(follower, parts, n_max)?;
+        for change in changes.iter_mut().filter(|change| !change.block.others.is_empty()) {
+            let entries = std::mem::take(&mut change.block.others);
+            let answers = self.answers(entries.into_iter().map(Entity::TableEntry).collect())?;
+            change.block.others.extend(answers.into_iter().filter_map(into_entry));
+        }
+        Ok(changes)
+    }
+
+    fn unfollow(&mut self, follower: FollowerId) {
+        self.target.unfollow(follower);
+    }
+
     fn reserve(&mut self, table: TableId, n_more: u64) {
         self.target.reserve(table, n_more);
     }
@@ -120,9 +147,7 @@ impl Target for Translated<'_> {
     fn deleted_entries_of_program(&self) -> Vec<TableEntry> {
         let deleted = self.target.deleted_entries_of_program().into_iter().map(Entity::TableEntry).collect();
         let entries = self.answers(deleted).unwrap_or_default().into_iter();
-        entries
-            .filter_map(|entity| if let Entity::TableEntry(entry) = entity { Some(entry) } else { None })
-            .collect()
+        entries.filter_map(into_entry).collect()
     }
 }
 
@@ -142,6 +167,10 @@ impl Translated<'_> {
         });
         translated.collect()
     }
+}
+
+fn into_entry(entity: Entity) -> Option<TableEntry> {
+    if let Entity::TableEntry(entry) = entity { Some(entry) } else { None }
 }
 
 /// Returns whether the index of a cell has no translation.

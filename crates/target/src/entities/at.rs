@@ -3,6 +3,7 @@
 use super::{Entities, State, View};
 use crate::store::{EntryHandle, Store};
 use crate::traffic::SharedPre;
+use control::records::{Changes, FollowerId};
 use control::{
     Entity, Extras, Fault, MeterCounterData, Query, Reading, RecordBlock, RecordCodes, RecordOp, RecordParts,
     RecordPlan, TableEntry, TableId, Target, Update, UpdateKind,
@@ -93,6 +94,10 @@ impl<S: Store> Target for EntitiesAt<'_, S> {
         self.entities.begin_read(view, query)
     }
 
+    fn begin_scan(&mut self, table: TableId, after: Option<u64>) -> Result<Reading, Fault> {
+        self.entities.begin_scan(table, after)
+    }
+
     fn read_on(&mut self, reading: &mut Reading, n_max: usize) -> Result<Vec<Entity>, Fault> {
         let view = View { store: &*self.store, pre: self.pre, now_ns: self.now_ns };
         self.entities.read_on(view, reading, n_max)
@@ -127,6 +132,24 @@ impl<S: Store> Target for EntitiesAt<'_, S> {
     ) -> Result<bool, Fault> {
         let view = View { store: &*self.store, pre: self.pre, now_ns: self.now_ns };
         self.entities.read_records(view, reading, plan, n_max, block)
+    }
+
+    fn follow(&mut self, tables: &[TableId]) -> Option<FollowerId> {
+        Some(self.entities.follow(tables))
+    }
+
+    fn changes(
+        &mut self,
+        follower: FollowerId,
+        parts: RecordParts,
+        n_max: usize,
+    ) -> Result<Vec<Changes>, Fault> {
+        let view = View { store: &*self.store, pre: self.pre, now_ns: self.now_ns };
+        self.entities.changes(view, follower, parts, n_max)
+    }
+
+    fn unfollow(&mut self, follower: FollowerId) {
+        self.entities.unfollow(follower);
     }
 
     fn reserve(&mut self, table: TableId, n_more: u64) {

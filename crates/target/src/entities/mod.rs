@@ -8,6 +8,7 @@
 
 mod at;
 mod cells;
+mod follow;
 mod many;
 mod names;
 mod profiles;
@@ -26,6 +27,7 @@ use crate::store::shape::{TableShape, TableShapes};
 use crate::store::{EntryHandle, Store, TableError};
 use crate::traffic::SharedPre;
 use control::*;
+use follow::Logs;
 use ir::{ObjectId, Program};
 use rustc_hash::FxHashMap;
 use snapshots::Snapshots;
@@ -49,6 +51,7 @@ pub struct Entities {
     /// Maximum sizes of groups, as written; 0 if the controller set none.
     max_sizes: FxHashMap<(ObjectId, u32), u32>,
     snapshots: Snapshots,
+    logs: Logs,
     /// Plans that were asked for, see [`control::Target::record_plan`].
     record_plans: FxHashMap<(TableId, RecordParts), Option<Arc<RecordPlan>>>,
 }
@@ -108,6 +111,7 @@ impl Entities {
             programming: Programming::default(),
             max_sizes: FxHashMap::default(),
             snapshots: Snapshots::default(),
+            logs: Logs::default(),
             record_plans: FxHashMap::default(),
         }
     }

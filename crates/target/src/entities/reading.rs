@@ -41,7 +41,16 @@ impl Entities {
             TableLeft::new((*table, *id), self.matches_of(*table, entries))
         };
         let tables = tables.map(left).collect();
-        Ok(Reading::from_snapshot(self.snapshots.open(entries.clone(), tables)))
+        Ok(Reading::from_snapshot(self.snapshots.open(entries.clone(), tables, true)))
+    }
+
+    /// Begins a read that sees entries as they are when it comes to them, after one of them or from the first.
+    pub fn begin_scan(&mut self, table: TableId, after: Option<u64>) -> Result<Reading, Fault> {
+        let Some(id) = self.names.tables.get(&table) else { return Ok(Reading::default()) };
+        let mut left = TableLeft::new((table, *id), None);
+        left.after = after.map(|serial| EntryHandle { serial, slot: 0 });
+        let query = EntryQuery { table: Some(table), ..EntryQuery::default() };
+        Ok(Reading::from_snapshot(self.snapshots.open(query, vec![left], false)))
     }
 
     /// The next entities of a read: none at its end.

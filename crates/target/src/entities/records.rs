@@ -126,8 +126,9 @@ impl Entities {
             }
         }
         let has_metadata = metadata(0).is_some();
-        let wants_handles =
-            is_read || has_metadata || kind != UpdateKind::Insert && !self.controller_data.is_empty();
+        let is_followed = self.logs.has(plan.table);
+        let is_of_others = kind != UpdateKind::Insert && !self.controller_data.is_empty();
+        let wants_handles = is_read || is_followed || has_metadata || is_of_others;
         let mut handles = wants_handles.then(Vec::new);
         let State { store, now_ns, .. } = state;
         let done = store.write_records(id, &plan.layout, kind, records, now_ns, handles.as_mut());
@@ -137,9 +138,16 @@ impl Entities {
                 UpdateKind::Insert => self.snapshots.leave_out(id, *handle),
                 UpdateKind::Modify => {}
                 UpdateKind::Delete => {
+                    if is_followed {
+                        let record = &records[i * n_bytes..(i + 1) * n_bytes];
+                        self.logs.deleted_record(plan.table, record);
+                    }
                     self.forget(plan.table, (id, *handle));
                     continue;
                 }
+            }
+            if is_followed {
+                self.logs.written(plan.table, *handle);
             }
             if has_metadata || kind == UpdateKind::Modify {
                 let mut entry = plan.entry(kind.into(), &records[i * n_bytes..(i + 1) * n_bytes]);
@@ -212,6 +220,7 @@ impl Entities {
             self.add_metadata(table.id, handles.iter().copied(), block);
         }
         block.records = records;
+        block.last = last.map(|last| last.serial);
         let is_end = last.is_none_or(|last| table.end.is_some_and(|end| last >= end));
         let changed = match last {
             Some(last) if !is_end => {

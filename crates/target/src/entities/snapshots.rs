@@ -46,6 +46,8 @@ pub(super) struct Snapshot {
     pub(super) query: EntryQuery,
     /// The next one last.
     pub(super) tables: Vec<TableLeft>,
+    /// Entries that change are kept as they were.
+    keeps: bool,
     n_kept: usize,
     /// More entries have changed than are kept.
     pub(super) is_overtaken: bool,
@@ -66,10 +68,10 @@ impl Snapshots {
     }
 
     /// Begins a read of tables in their order.
-    pub(super) fn open(&mut self, query: EntryQuery, mut tables: Vec<TableLeft>) -> SnapshotId {
+    pub(super) fn open(&mut self, query: EntryQuery, mut tables: Vec<TableLeft>, keeps: bool) -> SnapshotId {
         tables.reverse();
         let id = SnapshotId(NEXT.fetch_add(1, Ordering::Relaxed));
-        self.0.insert(id, Snapshot { query, tables, n_kept: 0, is_overtaken: false });
+        self.0.insert(id, Snapshot { query, tables, keeps, n_kept: 0, is_overtaken: false });
         id
     }
 
@@ -97,8 +99,8 @@ impl Snapshots {
         entry: EntryHandle,
         copy: impl Fn(&EntryQuery, &TableLeft) -> Option<TableEntry>,
     ) {
-        for snapshot in self.0.values_mut().filter(|snapshot| !snapshot.is_overtaken) {
-            let Snapshot { query, tables, n_kept, is_overtaken } = snapshot;
+        for snapshot in self.0.values_mut().filter(|snapshot| snapshot.keeps && !snapshot.is_overtaken) {
+            let Snapshot { query, tables, n_kept, is_overtaken, keeps: _ } = snapshot;
             let Some(table) = tables.iter_mut().find(|table| table.id == id) else { continue };
             if !table.is_left(entry) || table.kept.contains_key(&entry) {
                 continue;

@@ -177,6 +177,7 @@ impl Entities {
         if update.kind == UpdateKind::Delete {
             let deleted = state.store.delete(id, &matches, entry.priority);
             let handle = deleted.map_err(|e| self.fault(&e, &update.entity))?;
+            self.logs.deleted_entry(entry);
             self.forget(entry.table, (id, handle));
             return Ok(());
         }
@@ -225,6 +226,7 @@ impl Entities {
         if update.kind == UpdateKind::Insert {
             self.snapshots.leave_out(id, handle);
         }
+        self.logs.written(entry.table, handle);
         self.keep(id, handle, entry);
         Ok(())
     }
