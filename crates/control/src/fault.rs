@@ -295,6 +295,8 @@ pub enum Problem {
     UnusedDirectResource { table: SmolStr, action: SmolStr, resource: &'static str },
 
     // ---- records
+    #[error("entries of table `{table}` have no columns: write them as entities")]
+    NoColumns { table: SmolStr },
     #[error("{why}")]
     BadColumn { why: String },
     #[error("table `{table}` has no action with index {index}")]
@@ -453,6 +455,7 @@ impl Problem {
             | NotOfRole { .. } => Code::PermissionDenied,
             OtherMatchKind { .. }
             | NoForm { .. }
+            | NoColumns { .. }
             | Unsupported { .. }
             | AtomicUnsupported
             | AtomicTooLarge { .. } => Code::Unimplemented,

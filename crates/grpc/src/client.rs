@@ -1,10 +1,12 @@
 //! A client that blocks: requests to a P4Runtime server, and one stream.
 
+use crate::bulk_v1::bulk_client::BulkClient;
 use crate::p4_v1::p4_runtime_client::P4RuntimeClient;
 use crate::raw::RawCodec;
 use control::Code;
 use p4info::proto::google::rpc;
 use p4info::proto::p4::v1 as pb;
+use p4info::proto::siding::bulk::v1 as bulk;
 use pb::stream_message_request::Update as ToServer;
 use pb::stream_message_response::Update as FromServer;
 use prost::Message;
@@ -25,6 +27,8 @@ use tonic::{Request, Status, Streaming};
 /// The port of P4Runtime.
 pub const PORT: u16 = 9559;
 const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Chunks that wait to be sent.
+const N_CHUNKS_WAITING: usize = 4;
 /// Messages to the server that wait on a stream.
 const N_WAITING: usize = 64;
 /// Flow control windows: with small ones a server waits for each round trip.
@@ -251,6 +255,60 @@ impl Client {
             take(answer.entities);
         }
         Ok(())
+    }
+
+    /// The running program and its tables, for [`bulk_write`](Self::bulk_write).
+    pub fn bulk_layout(&self, device_id: u64) -> Result<bulk::LayoutResponse, Failure> {
+        let mut service = self.bulk();
+        Ok(self.runtime.block_on(service.layout(bulk::LayoutRequest { device_id }))?.into_inner())
+    }
+
+    /// Writes entries in columns; chunks are made as they are sent. `take` gets the answer to each, until it returns false.
+    pub fn bulk_write(
+        &self,
+        chunks: impl Iterator<Item = bulk::Chunk> + Send + 'static,
+        mut take: impl FnMut(bulk::Done) -> bool,
+    ) -> Result<(), Failure> {
+        let mut service = self.bulk();
+        let (sender, receiver) = mpsc::channel(N_CHUNKS_WAITING);
+        let sending = self.runtime.spawn_blocking(move || {
+            for chunk in chunks {
+                if sender.blocking_send(chunk).is_err() {
+                    return;
+                }
+            }
+        });
+        let answers = self.runtime.block_on(service.write(ReceiverStream::new(receiver)));
+        let mut answers = answers?.into_inner();
+        while let Some(done) = self.runtime.block_on(answers.message())? {
+            if !take(done) {
+                return Ok(());
+            }
+        }
+        drop(sending);
+        Ok(())
+    }
+
+    /// Reads entries in columns until the end, or until `take` returns false.
+    pub fn bulk_read(
+        &self,
+        request: bulk::ReadRequest,
+        mut take: impl FnMut(bulk::Chunk) -> bool,
+    ) -> Result<(), Failure> {
+        let mut service = self.bulk();
+        let mut chunks = self.runtime.block_on(service.read(request))?.into_inner();
+        while let Some(chunk) = self.runtime.block_on(chunks.message())? {
+            if !take(chunk) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn bulk(&self) -> BulkClient<Channel> {
+        BulkClient::new(self.channel.clone())
+            .max_decoding_message_size(usize::MAX)
+            .max_encoding_message_size(usize::MAX)
     }
 
     /// Opens a stream with its first message: servers may answer only then.

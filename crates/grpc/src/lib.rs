@@ -11,6 +11,8 @@
 //! Start reading at [`Device`] and `service.rs`.
 
 mod answers;
+mod bulk;
+mod bulk_read;
 mod client;
 mod device;
 mod failure;
@@ -34,6 +36,12 @@ mod write;
 #[allow(clippy::all, clippy::pedantic, reason = "written by tonic-prost-build")]
 pub mod p4_v1 {
     include!("generated/p4.v1.rs");
+}
+
+/// The service for entries in columns, with its client.
+#[allow(clippy::all, clippy::pedantic, reason = "written by tonic-prost-build")]
+pub mod bulk_v1 {
+    include!("generated/siding.bulk.v1.rs");
 }
 
 pub use client::{Client, ClientTls, ConnectError, Failure, Next, PORT, ServerAddress, Stream};

@@ -71,6 +71,12 @@ pub(crate) struct LocalService<D: Device> {
     pub(crate) runtime: Handle,
 }
 
+impl<D: Device> Clone for LocalService<D> {
+    fn clone(&self) -> LocalService<D> {
+        LocalService { shared: Arc::clone(&self.shared), runtime: self.runtime.clone() }
+    }
+}
+
 impl<D: Device> Local for LocalService<D> {
     fn program(&self) -> Result<Program, Status> {
         let steps = Steps::new(&self.shared, &mut lock(&self.shared.pipelines))?;

@@ -1,5 +1,7 @@
 //! The server: addresses, TLS, limits, threads.
 
+use crate::bulk::BulkService;
+use crate::bulk_v1::bulk_server::BulkServer;
 use crate::device::Device;
 use crate::local::{Local, LocalService};
 use crate::messages;
@@ -237,7 +239,11 @@ impl Server {
             }
             builder = builder.tls_config(config).map_err(|error| StartError::Tls(error.to_string()))?;
         }
-        let router = builder.add_service(service);
+        let local = LocalService { shared: Arc::clone(&shared), runtime: runtime.handle().clone() };
+        let bulk = BulkServer::new(BulkService(local.clone()))
+            .max_decoding_message_size(limits.message_bytes_max)
+            .max_encoding_message_size(usize::MAX);
+        let router = builder.add_service(service).add_service(bulk);
         let (stop, stopped) = oneshot::channel::<()>();
         let is_stopped = async {
             // A server that is gone wants no more requests, either.
@@ -273,7 +279,6 @@ impl Server {
             ended.primary_came.notify_all();
             ended.device.wake();
         });
-        let local = LocalService { shared: Arc::clone(&shared), runtime: runtime.handle().clone() };
         let opened = Arc::clone(&shared);
         let n_streams = Box::new(move || lock(&opened.controllers).outboxes.len());
         let n_lost = Box::new(move || shared.n_lost.load(Ordering::Relaxed));

@@ -10,7 +10,7 @@ use crate::{failure, stream};
 use control::session::{Role, RoleName, SessionFault, WriteTicket, WriterClaim};
 use control::sync::{Migration, migrate};
 use control::translate::Translated;
-use control::{Entity, Fault, Schema, TableEntry, TableId, Target, Update};
+use control::{Entity, Fault, Results, Schema, TableEntry, TableId, Target, Update};
 use p4info::proto::p4::v1 as pb;
 use p4runtime::wire::{Rights, WireRequest, is_of_digest};
 use pb::get_forwarding_pipeline_config_request::ResponseType;
@@ -42,6 +42,12 @@ impl<D: Device> Shared<D> {
     }
 
     fn write(&self, request: &pb::WriteRequest) -> Result<(), Status> {
+        let results = self.write_updates(request)?;
+        failure::parts(&results).map_or(Ok(()), Err)
+    }
+
+    /// Answers a request: one result for each update.
+    pub(crate) fn write_updates(&self, request: &pb::WriteRequest) -> Result<Results, Status> {
         self.check_device(request.device_id)?;
         let _writing = self.begin_write(p4runtime::write_claim(request))?;
         let _turn = lock(&self.turn);
@@ -62,8 +68,7 @@ impl<D: Device> Shared<D> {
         if !is_saved && request.updates.iter().any(is_of_digest) {
             self.configure_digests(&steps)?;
         }
-        let results = results.map_err(|fault| failure::request(&fault))?;
-        failure::parts(&results).map_or(Ok(()), Err)
+        results.map_err(|fault| failure::request(&fault))
     }
 
     /// Answers an encoded `WriteRequest`.
@@ -290,6 +295,9 @@ impl<D: Device> Drop for Writing<'_, D> {
         let mut controllers = lock(&self.shared.controllers);
         let effects = controllers.sessions.end_write(ticket);
         self.shared.carry_out(&controllers, effects);
+        drop(controllers);
+        *lock(&self.shared.n_writes) += 1;
+        self.shared.written.notify_all();
     }
 }
 

@@ -27,6 +27,9 @@ pub(crate) struct Shared<D: Device> {
     pub(crate) primary_came: Condvar,
     pub(crate) lists: Mutex<Lists>,
     pub(crate) programs: Programs,
+    /// Writes that have ended, for those that follow tables.
+    pub(crate) n_writes: Mutex<u64>,
+    pub(crate) written: Condvar,
     /// Requests are decoded by the short way where it leads.
     pub(crate) is_quick: bool,
     /// Updates of `WriteRequest`s, and of these the ones that were decoded in full.
@@ -61,6 +64,8 @@ impl<D: Device> Shared<D> {
             primary_came: Condvar::new(),
             lists: Mutex::default(),
             programs: Programs::default(),
+            n_writes: Mutex::default(),
+            written: Condvar::new(),
             is_quick: true,
             n_updates: AtomicU64::new(0),
             n_updates_in_full: AtomicU64::new(0),

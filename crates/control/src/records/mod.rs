@@ -75,7 +75,7 @@ pub struct RecordBlock {
     pub metadata: Vec<(usize, Vec<u8>)>,
     /// Entries that do not fit records.
     pub others: Vec<TableEntry>,
-    /// Where a scan has arrived.
+    /// The last entry of a scan so far.
     pub last: Option<u64>,
 }
 

@@ -353,7 +353,8 @@ impl Schema {
         }
     }
 
-    pub(crate) fn require<'s, T: Object>(&self, objects: &'s Objects<T>, id: T::Id) -> Result<&'s T, Fault> {
+    /// Finds an object by its id; the fault says what the id is instead.
+    pub fn require<'s, T: Object>(&self, objects: &'s Objects<T>, id: T::Id) -> Result<&'s T, Fault> {
         objects.get(id).ok_or_else(|| {
             let id = T::raw(id);
             let actual = self.object(id).map(|(kind, name)| (kind, SmolStr::new(name)));

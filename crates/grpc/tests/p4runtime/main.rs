@@ -4,6 +4,7 @@
 mod a_connection;
 mod b_roles;
 mod bench;
+mod bulk;
 mod c_pipeline;
 mod d_write;
 mod desk;

@@ -134,6 +134,10 @@ pub struct TableSet {
     /// cir, cburst, pir, pburst and eburst, 8 bytes each; all ones: no config.
     #[prost(message, optional, tag = "11")]
     pub meter: ::core::option::Option<Column>,
+    /// A hint: so many entries will be inserted, these included. The table
+    /// makes room for them at once.
+    #[prost(uint64, tag = "12")]
+    pub n_expected: u64,
 }
 impl ::prost::Name for TableSet {
     const NAME: &'static str = "TableSet";
@@ -338,7 +342,8 @@ pub mod read_request {
         Snapshot = 0,
         /// Each entry that is there throughout comes once.
         Scan = 1,
-        /// SCAN, and then all changes as they happen, as UPSERT and DELETE.
+        /// SCAN, and then all changes as they happen, as UPSERT and DELETE. An
+        /// entry may be deleted that was never sent: NOT_FOUND is no failure.
         Follow = 2,
     }
     impl Mode {

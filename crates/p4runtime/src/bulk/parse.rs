@@ -7,15 +7,16 @@ use control::records::{
 };
 use control::{ActionId, Fault, FieldId, ParamId, Problem};
 use p4info::proto::siding::bulk::v1 as pb;
+use prost::bytes::Bytes;
 
 /// The entries of a set.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ParsedSet<'s> {
+pub struct ParsedSet {
     pub op: RecordOp,
     pub records: Vec<u8>,
     /// Empty, or that of each entry.
-    pub metadata: Vec<&'s [u8]>,
-    /// Entries that cannot be records, by their numbers. Their records match anything, or nothing.
+    pub metadata: Vec<Bytes>,
+    /// Entries that cannot be records, by their numbers. Their records are refused.
     pub faults: Vec<(usize, Fault)>,
 }
 
@@ -32,7 +33,7 @@ pub(super) fn op(op: i32) -> Result<RecordOp, Fault> {
 
 /// The records of a set for a table with this plan, which has counts if the set has them. Fails if a column is missing or has
 /// another length than the set says, or if the set names what the table does not have.
-pub fn parse_set<'s>(plan: &RecordPlan, set: &'s pb::TableSet) -> Result<ParsedSet<'s>, Fault> {
+pub fn parse_set(plan: &RecordPlan, set: &pb::TableSet) -> Result<ParsedSet, Fault> {
     let op = op(set.op)?;
     let n = set.n as usize;
     if n > N_RECORDS_OF_STEP {
@@ -76,7 +77,7 @@ pub fn parse_set<'s>(plan: &RecordPlan, set: &'s pb::TableSet) -> Result<ParsedS
     rest(layout, set, n, &mut parsed.records)?;
     if let Some(column) = &set.metadata {
         let slots = Slots::new(Some(column), n, None).inside("metadata")?;
-        parsed.metadata = (0..n).map(|i| slots.get(i)).collect();
+        parsed.metadata = (0..n).map(|i| Bytes::copy_from_slice(slots.get(i))).collect();
     }
     Ok(parsed)
 }
@@ -166,6 +167,9 @@ fn prefixes(
             None => {
                 let why = format!("a prefix of {length} bits is longer than the element, which has {width}");
                 faults.push((i, bad(why)));
+                // No prefix has this mask.
+                record[mask.offset..mask.end()].fill(0);
+                record[mask.offset] = if width > 1 { 1 } else { 0xfe };
             }
         }
     }

@@ -98,8 +98,8 @@ impl Entities {
             let plan = self.record_plan_with(view, *table, parts);
             if let Change::Written(handle) = change {
                 run.push(*handle);
-                let goes_on = matches!(taken.get(i + 1), Some((next, Change::Written(_))) if next == table);
-                if !goes_on {
+                let is_run = matches!(taken.get(i + 1), Some((next, Change::Written(_))) if next == table);
+                if !is_run {
                     let block = self.read_handles(view, *table, plan.as_deref(), &run);
                     run.clear();
                     all.push(Changes { table: *table, op: RecordOp::Upsert, block });
@@ -169,7 +169,7 @@ impl Entities {
             let is_next = |(j, handle): &(usize, &EntryHandle)| handle.serial == first.serial + *j as u64;
             let n = sorted[i..].iter().enumerate().take_while(is_next).count();
             i += n;
-            let before = first.serial.checked_sub(1).map(|serial| EntryHandle { serial, ..first });
+            let before = first.serial.checked_sub(1).map(EntryHandle::behind);
             let mut read = RecordsRead::default();
             view.store.read_records(id, layout, before, n, &mut read);
             let last = first.serial + n as u64;

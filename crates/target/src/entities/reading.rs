@@ -48,7 +48,7 @@ impl Entities {
     pub fn begin_scan(&mut self, table: TableId, after: Option<u64>) -> Result<Reading, Fault> {
         let Some(id) = self.names.tables.get(&table) else { return Ok(Reading::default()) };
         let mut left = TableLeft::new((table, *id), None);
-        left.after = after.map(|serial| EntryHandle { serial, slot: 0 });
+        left.after = after.map(EntryHandle::behind);
         let query = EntryQuery { table: Some(table), ..EntryQuery::default() };
         Ok(Reading::from_snapshot(self.snapshots.open(query, vec![left], false)))
     }

@@ -220,7 +220,8 @@ impl Entities {
             self.add_metadata(table.id, handles.iter().copied(), block);
         }
         block.records = records;
-        block.last = last.map(|last| last.serial);
+        let arrived = last.or(handles.last().copied()).or(table.after);
+        block.last = arrived.map(|arrived| arrived.serial);
         let is_end = last.is_none_or(|last| table.end.is_some_and(|end| last >= end));
         let changed = match last {
             Some(last) if !is_end => {

@@ -12,6 +12,13 @@ pub struct EntryHandle {
     pub slot: u32,
 }
 
+impl EntryHandle {
+    /// The place behind the entry with this serial number, to continue a visit.
+    pub fn behind(serial: u64) -> EntryHandle {
+        EntryHandle { serial, slot: u32::MAX }
+    }
+}
+
 /// The owner of direct counter and meter cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EntryRef {

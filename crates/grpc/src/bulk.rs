@@ -1,0 +1,323 @@
+//! The service `siding.bulk.v1.Bulk`: entries in columns.
+//!
+//! Chunks of a stream are parsed by several threads while earlier ones are applied, in their order. A set is one step, so nobody
+//! waits for longer than that. For reads see `bulk_read.rs`.
+
+use crate::bulk_v1::bulk_server::Bulk;
+use crate::device::Device;
+use crate::local::{Local, LocalService, Program};
+use control::records::{N_RECORDS_OF_STEP, RecordCodes, RecordOp, RecordParts, RecordPlan};
+use control::session::{RoleName, WriterClaim};
+use control::{Code, Fault, Problem, TableId, Target};
+use p4info::proto::google::rpc;
+use p4info::proto::p4::v1 as p4;
+use p4info::proto::siding::bulk::v1 as pb;
+use p4runtime::bulk::{ParsedSet, fault_of, op, parse_set};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+
+/// Chunks that are parsed ahead of the one that is applied.
+const N_AHEAD: usize = 4;
+/// Answers that wait to be sent.
+const N_ANSWERS_MAX: usize = 8;
+/// Failures with a message, if the chunk does not say how many.
+const N_FAILURES: u32 = 100;
+
+/// A chunk whose sets have become records.
+struct Parsed {
+    chunk: pb::Chunk,
+    sets: Vec<Result<(Arc<RecordPlan>, ParsedSet), Fault>>,
+}
+
+/// The answer to a chunk, while it is applied.
+struct Answer {
+    done: pb::Done,
+    has_codes: bool,
+    n_failures_max: usize,
+}
+
+impl Answer {
+    fn new(chunk: &pb::Chunk) -> Answer {
+        let n_failures_max = match (chunk.report(), chunk.n_failures_max) {
+            (pb::Report::Counts, _) => 0,
+            (pb::Report::Failures | pb::Report::Codes, 0) => N_FAILURES,
+            (pb::Report::Failures | pb::Report::Codes, n) => n,
+        };
+        Answer {
+            done: pb::Done { number: chunk.number, ..pb::Done::default() },
+            has_codes: chunk.report() == pb::Report::Codes,
+            n_failures_max: n_failures_max as usize,
+        }
+    }
+
+    /// Adds the outcome of one more entry.
+    fn add(&mut self, set: usize, entry: usize, code: Code, message: impl FnOnce() -> String) {
+        if code == Code::Ok {
+            self.done.n_ok += 1;
+        } else {
+            self.done.n_failed += 1;
+            if self.done.failures.len() < self.n_failures_max {
+                let (set, entry) = (set as u32, entry as u32);
+                let failure = pb::Failure { set, entry, code: code.number(), message: message() };
+                self.done.failures.push(failure);
+            }
+        }
+    }
+
+    /// Adds the outcomes of a set, of which `fault` describes those that failed.
+    fn add_set(&mut self, set: usize, codes: &RecordCodes, fault: impl Fn(usize, Code) -> Fault) {
+        let n_failed_before = self.done.n_failed;
+        if codes.n_failed == 0 {
+            self.done.n_ok += codes.codes.len() as u64;
+        } else {
+            for (i, code) in codes.codes.iter().enumerate() {
+                let message = || fault(i, *code).inside(format_args!("sets[{set}]")).to_string();
+                self.add(set, i, *code, message);
+            }
+        }
+        debug_assert_eq!(self.done.n_failed - n_failed_before, codes.n_failed as u64);
+        self.add_codes(codes.codes.iter().copied());
+    }
+
+    fn add_codes(&mut self, codes: impl Iterator<Item = Code>) {
+        if self.has_codes {
+            let mut all = Vec::from(std::mem::take(&mut self.done.codes));
+            all.extend(codes.map(|code| code as u8));
+            self.done.codes = all.into();
+        }
+    }
+
+    /// Adds a set of which nothing was applied. Only its first entry has a message.
+    fn add_refused(&mut self, set: usize, n: usize, code: Code, message: &str) {
+        self.add(set, 0, code, || message.to_owned());
+        self.done.n_failed += (n as u64).saturating_sub(1);
+        self.add_codes((0..n).map(|_| code));
+    }
+}
+
+impl<D: Device> LocalService<D> {
+    fn layout(&self, device_id: u64) -> Result<pb::LayoutResponse, Status> {
+        self.shared.check_device(device_id)?;
+        let program = self.program()?;
+        let mut tables = Vec::new();
+        for table in &program.schema.tables {
+            let plan = self.plan(&program, table.id, RecordParts::default())?;
+            let (table_id, size) = (table.id.0, table.size);
+            tables.push(pb::layout_response::Table { table_id, size, is_fast: plan.is_some() });
+        }
+        let set_entries_max = N_RECORDS_OF_STEP as u32;
+        Ok(pb::LayoutResponse { program: program.number, tables, set_entries_max })
+    }
+
+    /// Parses the sets of a chunk.
+    fn parse(&self, chunk: pb::Chunk) -> Parsed {
+        let program = self.program();
+        let parse = |set: &pb::TableSet| {
+            let replaced = || Fault::from(Problem::ProgramReplaced);
+            let program = program.as_ref().map_err(|_| replaced())?;
+            let table = program.schema.require(&program.schema.tables, TableId(set.table_id))?;
+            let parts = RecordParts { count: set.count.is_some(), ..RecordParts::default() };
+            let plan = self.plan(program, table.id, parts).map_err(|_| replaced())?;
+            let name = &table.names.name;
+            let plan = plan.ok_or_else(|| match set.count.is_some() && table.direct_counter.is_none() {
+                true => Problem::NoDirectResource { table: name.clone(), resource: "counter" },
+                false => Problem::NoColumns { table: name.clone() },
+            })?;
+            let parsed = parse_set(&plan, set)?;
+            Ok((plan, parsed))
+        };
+        let sets = chunk.sets.iter().map(parse).collect();
+        Parsed { chunk, sets }
+    }
+
+    /// Applies a chunk.
+    fn apply(&self, parsed: Parsed) -> pb::Done {
+        let Parsed { chunk, sets } = parsed;
+        let mut answer = Answer::new(&chunk);
+        let claim = WriterClaim {
+            device_id: chunk.device_id,
+            role: RoleName(chunk.role.as_str().into()),
+            election_id: chunk.election_id.map(|id| u128::from(id.high) << 64 | u128::from(id.low)),
+        };
+        let program = match self.check(&claim, chunk.program) {
+            Ok(program) => program,
+            Err(status) => {
+                let (code, message) = (status.code() as i32, status.message().to_owned());
+                answer.done.status = Some(rpc::Status { code, message, details: Vec::new() });
+                return answer.done;
+            }
+        };
+        for (i, (parsed, set)) in sets.into_iter().zip(&chunk.sets).enumerate() {
+            let n = set.n as usize;
+            let (plan, parsed) = match parsed {
+                Ok(parsed) => parsed,
+                Err(fault) => {
+                    let fault = fault.inside(format_args!("sets[{i}]"));
+                    answer.add_refused(i, n, fault.code(), &fault.to_string());
+                    continue;
+                }
+            };
+            let ParsedSet { op, mut records, metadata, faults } = parsed;
+            let metadata: Vec<&[u8]> = metadata.iter().map(AsRef::as_ref).collect();
+            let written = self.shared.write_table(&claim, program.number, plan.table, |steps| {
+                if set.n_expected > 0 {
+                    steps.reserve(plan.table, set.n_expected);
+                }
+                steps.step(|target| target.write_records(&plan, op, &mut records, &metadata))
+            });
+            match written {
+                Ok(mut codes) => {
+                    for (entry, fault) in &faults {
+                        codes.codes[*entry] = fault.code();
+                    }
+                    let n_bytes = plan.layout.record_bytes;
+                    answer.add_set(i, &codes, |entry, code| {
+                        let known = faults.iter().find(|(of, _)| *of == entry);
+                        let record = &records[entry * n_bytes..(entry + 1) * n_bytes];
+                        let unknown = || fault_of(&program.schema, &plan, op, record, code);
+                        known.map_or_else(unknown, |(_, fault)| fault.clone())
+                    });
+                }
+                Err(status) => {
+                    answer.add_refused(i, n, Code::of_number(status.code() as i32), status.message());
+                }
+            }
+        }
+        if !chunk.entities.is_empty() {
+            self.write_entities(chunk, &mut answer);
+        }
+        answer.done
+    }
+
+    /// Checks what holds for a chunk as a whole.
+    fn check(&self, claim: &WriterClaim, number: u64) -> Result<Program, Status> {
+        self.shared.check_device(claim.device_id)?;
+        drop(self.shared.begin_write(Ok(claim.clone()))?);
+        let program = self.program()?;
+        self.shared.programs.check(number, &program.schema)?;
+        Ok(program)
+    }
+
+    /// Writes the entities of a chunk, which have no columns.
+    fn write_entities(&self, chunk: pb::Chunk, answer: &mut Answer) {
+        let (set, n) = (chunk.sets.len(), chunk.entities.len());
+        let kind = match op(chunk.entities_op) {
+            Ok(RecordOp::Insert | RecordOp::Upsert) => p4::update::Type::Insert,
+            Ok(RecordOp::Modify) => p4::update::Type::Modify,
+            Ok(RecordOp::Delete) => p4::update::Type::Delete,
+            Err(fault) => return answer.add_refused(set, n, fault.code(), &fault.to_string()),
+        };
+        let is_upsert = chunk.entities_op() == pb::Op::Upsert;
+        let update = |kind: p4::update::Type| {
+            move |entity: p4::Entity| p4::Update { r#type: kind.into(), entity: Some(entity) }
+        };
+        let mut request = p4::WriteRequest {
+            device_id: chunk.device_id,
+            role: chunk.role,
+            election_id: chunk.election_id,
+            updates: chunk.entities.into_iter().map(update(kind)).collect(),
+            ..p4::WriteRequest::default()
+        };
+        let mut results = match self.shared.write_updates(&request) {
+            Ok(results) => results,
+            Err(status) => {
+                let code = Code::of_number(status.code() as i32);
+                return answer.add_refused(set, n, code, status.message());
+            }
+        };
+        let exists =
+            |result: &Result<(), Fault>| matches!(result, Err(fault) if fault.code() == Code::AlreadyExists);
+        if is_upsert && results.iter().any(exists) {
+            let there = results.iter_mut().zip(request.updates).filter(|(result, _)| exists(result));
+            let (there, updates): (Vec<_>, Vec<_>) = there.unzip();
+            let again = updates.into_iter().filter_map(|of| of.entity).map(update(p4::update::Type::Modify));
+            request.updates = again.collect();
+            if let Ok(modified) = self.shared.write_updates(&request) {
+                there.into_iter().zip(modified).for_each(|(result, modified)| *result = modified);
+            }
+        }
+        let code = |result: &Result<(), Fault>| result.as_ref().err().map_or(Code::Ok, Fault::code);
+        for (i, result) in results.iter().enumerate() {
+            let message = || result.as_ref().err().map(ToString::to_string).unwrap_or_default();
+            answer.add(set, i, code(result), message);
+        }
+        answer.add_codes(results.iter().map(code));
+    }
+}
+
+/// The service of one device.
+pub(crate) struct BulkService<D: Device>(pub(crate) LocalService<D>);
+
+fn internal(error: impl std::fmt::Display) -> Status {
+    Status::internal(format!("internal bug: {error}"))
+}
+
+#[tonic::async_trait]
+impl<D: Device> Bulk for BulkService<D> {
+    async fn layout(
+        &self,
+        request: Request<pb::LayoutRequest>,
+    ) -> Result<Response<pb::LayoutResponse>, Status> {
+        let local = self.0.clone();
+        let layout = tokio::task::spawn_blocking(move || local.layout(request.into_inner().device_id));
+        layout.await.map_err(internal)?.map(Response::new)
+    }
+
+    type WriteStream = ReceiverStream<Result<pb::Done, Status>>;
+
+    async fn write(
+        &self,
+        request: Request<Streaming<pb::Chunk>>,
+    ) -> Result<Response<Self::WriteStream>, Status> {
+        let mut chunks = request.into_inner();
+        let (ahead, mut parsed) = mpsc::channel::<Result<JoinHandle<Parsed>, Status>>(N_AHEAD);
+        let parser = self.0.clone();
+        tokio::spawn(async move {
+            while let Some(chunk) = chunks.next().await {
+                let parser = parser.clone();
+                let task = chunk.map(|chunk| tokio::task::spawn_blocking(move || parser.parse(chunk)));
+                if ahead.send(task).await.is_err() {
+                    return;
+                }
+            }
+        });
+        let (answers, receiver) = mpsc::channel(N_ANSWERS_MAX);
+        let local = self.0.clone();
+        tokio::spawn(async move {
+            while let Some(task) = parsed.recv().await {
+                let done = async {
+                    let parsed = task?.await.map_err(internal)?;
+                    let local = local.clone();
+                    tokio::task::spawn_blocking(move || local.apply(parsed)).await.map_err(internal)
+                };
+                let done = done.await;
+                let is_end = done.is_err();
+                if answers.send(done).await.is_err() || is_end {
+                    return;
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(receiver)))
+    }
+
+    type ReadStream = ReceiverStream<Result<pb::Chunk, Status>>;
+
+    async fn read(&self, request: Request<pb::ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
+        let (sender, receiver) = mpsc::channel(N_ANSWERS_MAX);
+        let local = self.0.clone();
+        let request = request.into_inner();
+        tokio::task::spawn_blocking(move || {
+            let closed = || sender.is_closed();
+            let read =
+                local.bulk_read(&request, &mut |chunk| sender.blocking_send(Ok(chunk)).is_ok(), &closed);
+            if let Err(status) = read {
+                let _ = sender.blocking_send(Err(status));
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(receiver)))
+    }
+}
