@@ -20,6 +20,8 @@ use tonic::Status;
 const N_OF_CHUNK: usize = 8192;
 /// A reader that follows tables and is gone is noticed after so long.
 const LOOK_TIME: Duration = Duration::from_millis(100);
+/// Looks without a change after which a reader hears again that it is current.
+const N_LOOKS: u32 = 10;
 
 /// Takes chunks; false when nobody wants more.
 type Send<'s> = &'s mut dyn FnMut(pb::Chunk) -> bool;
@@ -286,7 +288,7 @@ impl<D: Device> Reader<'_, '_, D> {
     ) -> Result<(), Early> {
         let mark = |mark: pb::Mark| pb::Chunk { mark: mark.into(), ..pb::Chunk::default() };
         self.send(mark(pb::Mark::Scanned))?;
-        let mut is_current = false;
+        let mut n_looks = 0;
         while !(self.is_closed)() {
             let seen = *lock(n_writes);
             let changes = match self.steps.changes(follower, self.parts, N_OF_CHUNK) {
@@ -298,7 +300,7 @@ impl<D: Device> Reader<'_, '_, D> {
                 Err(fault) => return Err(fault.into()),
             };
             if !changes.is_empty() {
-                is_current = false;
+                n_looks = 0;
                 for Changes { table, op, mut block } in changes {
                     match self.plan(table) {
                         Some(plan) => self.send_block(&plan, op, &mut block, Vec::new())?,
@@ -310,10 +312,11 @@ impl<D: Device> Reader<'_, '_, D> {
                 }
                 continue;
             }
-            if !is_current {
-                is_current = true;
+            // Now and then again, so that readers know that the switch is there.
+            if n_looks % N_LOOKS == 0 {
                 self.send(mark(pb::Mark::Current))?;
             }
+            n_looks += 1;
             let n = lock(n_writes);
             let waited = written.wait_timeout_while(n, LOOK_TIME, |n| *n == seen);
             drop(waited.unwrap_or_else(PoisonError::into_inner));

@@ -8,6 +8,7 @@ mod examples;
 mod habits;
 mod help;
 mod live;
+mod migrate;
 mod model;
 mod native;
 mod own_extern;
@@ -27,6 +28,7 @@ pub use live::{
     Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, GrpcArgs, LiveArgs, LiveBackendArg, LogLevel,
     PortCommand, ShowArg,
 };
+pub use migrate::{EndArg, MigrateArgs};
 pub use model::{ModelCommand, ModelExternArgs};
 pub use own_extern::{ExternCommand, ExternHeaderArgs, ExternKindArg, ExternNewArgs};
 pub use p4rt::{
@@ -78,6 +80,8 @@ pub enum Command {
     Ctl(CtlArgs),
     /// Control any switch over P4Runtime, with names in the place of ids
     P4rt(Box<P4rtArgs>),
+    /// Copy table entries to another switch and keep up with changes, or to a file and back
+    Migrate(Box<MigrateArgs>),
     /// Tell the story of one packet
     Trace(Box<TraceArgs>),
     /// Say what becomes of one packet and where that is decided, then tell its story

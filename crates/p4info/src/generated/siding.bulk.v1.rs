@@ -379,6 +379,28 @@ impl ::prost::Name for ReadRequest {
         "type.googleapis.com/siding.bulk.v1.ReadRequest".into()
     }
 }
+/// The first message of a file of chunks.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FileHeader {
+    /// Chunks have its ids.
+    #[prost(message, optional, tag = "1")]
+    pub p4info: ::core::option::Option<super::super::super::p4::config::v1::P4Info>,
+    #[prost(uint64, tag = "2")]
+    pub cookie: u64,
+    /// The name of the program that wrote the file, with its version.
+    #[prost(string, tag = "3")]
+    pub made_by: ::prost::alloc::string::String,
+}
+impl ::prost::Name for FileHeader {
+    const NAME: &'static str = "FileHeader";
+    const PACKAGE: &'static str = "siding.bulk.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "siding.bulk.v1.FileHeader".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "type.googleapis.com/siding.bulk.v1.FileHeader".into()
+    }
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Op {

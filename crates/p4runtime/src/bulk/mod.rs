@@ -4,9 +4,11 @@
 
 mod build;
 mod columns;
+mod file;
 mod parse;
 
 pub use build::build_set;
+pub use file::{FileError, FileReader, FileWriter};
 pub use parse::{ParsedSet, parse_set};
 
 use control::records::{RecordOp, RecordPlan};

@@ -17,6 +17,7 @@ mod graph;
 mod ir;
 mod live;
 mod man;
+mod migrate;
 mod model;
 mod own_extern;
 mod p4info;
@@ -53,6 +54,7 @@ pub fn run(parsed: Cli, matches: &ArgMatches) -> Exit {
         }
         Command::Ctl(args) => ctl::run(&args),
         Command::P4rt(args) => p4rt::run(&args, matches),
+        Command::Migrate(args) => migrate::run(&args),
         Command::Trace(args) | Command::Why(args) => trace::run(&args, matches),
         Command::Stf(args) => stf::run(&args, matches),
         Command::Ir(args) => ir::run(&args, matches),

@@ -1,0 +1,71 @@
+//! `siding migrate`: entries from one switch to another, or to a file and back.
+
+use clap::Args;
+use grpc::ServerAddress;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// A switch or a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EndArg {
+    Switch(ServerAddress),
+    File(PathBuf),
+}
+
+impl FromStr for EndArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<EndArg, String> {
+        if let Some(path) = text.strip_prefix("file:") {
+            return Ok(EndArg::File(path.into()));
+        }
+        let is_path = !text.starts_with("unix:") && (text.contains('/') || text.ends_with(".bulk"));
+        if is_path { Ok(EndArg::File(text.into())) } else { text.parse().map(EndArg::Switch) }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct MigrateArgs {
+    /// The switch with the entries (HOST:PORT or unix:PATH), or a file that was made by this command
+    #[arg(value_name = "FROM")]
+    pub from: EndArg,
+    /// The switch that gets them, or a file: a path with a `/`, a name that ends in .bulk, or file:NAME
+    #[arg(value_name = "TO")]
+    pub to: EndArg,
+    /// Only entries of this table (repeatable) [default: all tables]
+    #[arg(long = "table", value_name = "NAME")]
+    pub tables: Vec<String>,
+    /// Copy the values of direct counters, too
+    #[arg(long)]
+    pub with_counts: bool,
+    /// From switch to switch: go on with all changes until interrupted
+    #[arg(long)]
+    pub keep_up: bool,
+    /// Device id of the first switch
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub from_device_id: u64,
+    /// Device id of the second switch
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub to_device_id: u64,
+    /// Bid this to become primary of the second switch
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub election_id: u64,
+    /// Act for this role in both switches [default: the role that may do everything]
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    pub role: String,
+    /// Print the outcome as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_files() {
+        let file = |text: &str| matches!(text.parse::<EndArg>(), Ok(EndArg::File(_)));
+        assert!(file("./x") && file("/tmp/x") && file("x.bulk") && file("file:x"));
+        assert!(!file("localhost:9559") && !file("unix:/tmp/x") && !file("localhost"));
+    }
+}

@@ -1,0 +1,272 @@
+//! The two ends of a migration: switches and files.
+
+use crate::cli::{EndArg, MigrateArgs};
+use crate::output::{self, Exit};
+use control::{Code, Schema};
+use grpc::{Client, Next, ServerAddress, Stream};
+use p4::stream_message_request::Update as ToServer;
+use p4::stream_message_response::Update as FromServer;
+use p4info::P4Info;
+use p4info::proto::p4::v1 as p4;
+use p4info::proto::siding::bulk::v1 as pb;
+use p4runtime::bulk::{FileError, FileReader, FileWriter};
+use std::fs::File;
+use std::io::{BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+/// Bytes of files that are read and written at once.
+const BUFFER_BYTES: usize = 1 << 20;
+/// Time for a switch to answer.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+
+fn failed(message: impl std::fmt::Display) -> Exit {
+    output::error_line(&message.to_string());
+    Exit::Failed
+}
+
+fn environment(message: impl std::fmt::Display) -> Exit {
+    output::error_line(&message.to_string());
+    Exit::Environment
+}
+
+fn connect(address: &ServerAddress) -> Result<Client, Exit> {
+    Client::connect(address, None).map_err(environment)
+}
+
+fn config(
+    client: &Client,
+    address: &ServerAddress,
+    device_id: u64,
+) -> Result<p4::ForwardingPipelineConfig, Exit> {
+    let parts = p4::get_forwarding_pipeline_config_request::ResponseType::P4infoAndCookie;
+    let config = client.pipeline_config(device_id, parts).map_err(failed)?;
+    let none = || failed(format!("the switch at {address} has no program"));
+    config.filter(|config| config.p4info.is_some()).ok_or_else(none)
+}
+
+/// The end from which entries come.
+pub struct Reader {
+    source: Source,
+    pub header: pb::FileHeader,
+}
+
+enum Source {
+    Switch { client: Client, request: pb::ReadRequest },
+    File { file: Box<FileReader<BufReader<File>>>, path: PathBuf },
+}
+
+fn in_file(path: &Path, error: &FileError) -> Exit {
+    failed(format!("{}: {error}", path.display()))
+}
+
+impl Reader {
+    pub fn open(args: &MigrateArgs) -> Result<Reader, Exit> {
+        match &args.from {
+            EndArg::File(path) => {
+                let file = File::open(path)
+                    .map_err(|error| environment(format!("cannot read {}: {error}", path.display())))?;
+                let file = FileReader::new(BufReader::with_capacity(BUFFER_BYTES, file));
+                let file = file.map_err(|error| in_file(path, &error))?;
+                if !args.tables.is_empty() {
+                    output::error_line(
+                        "--table needs a switch to read from: of a file all entries are taken",
+                    );
+                    return Err(Exit::Usage);
+                }
+                let header = file.header.clone();
+                Ok(Reader { source: Source::File { file: Box::new(file), path: path.clone() }, header })
+            }
+            EndArg::Switch(address) => {
+                let client = connect(address)?;
+                let config = config(&client, address, args.from_device_id)?;
+                let schema = Schema::new(&config.p4info.clone().unwrap_or_default()).map_err(failed)?;
+                let ids = args.tables.iter().map(|name| Ok(schema.tables.find(name).map_err(failed)?.id.0));
+                let mode = match &args.to {
+                    EndArg::Switch(_) => pb::read_request::Mode::Follow,
+                    EndArg::File(_) => pb::read_request::Mode::Snapshot,
+                };
+                let request = pb::ReadRequest {
+                    device_id: args.from_device_id,
+                    role: args.role.clone(),
+                    table_ids: ids.collect::<Result<_, Exit>>()?,
+                    mode: mode.into(),
+                    with_counts: args.with_counts,
+                    ..pb::ReadRequest::default()
+                };
+                let cookie = config.cookie.map_or(0, |cookie| cookie.cookie);
+                let made_by = format!("siding {}", env!("CARGO_PKG_VERSION"));
+                let header = pb::FileHeader { p4info: config.p4info, cookie, made_by };
+                Ok(Reader { source: Source::Switch { client, request }, header })
+            }
+        }
+    }
+
+    /// Reads all chunks, until `take` returns false or fails.
+    pub fn read(&mut self, take: &mut dyn FnMut(pb::Chunk) -> Result<bool, Exit>) -> Result<(), Exit> {
+        match &mut self.source {
+            Source::File { file, path } => {
+                while let Some(chunk) = file.chunk().map_err(|error| in_file(path, &error))? {
+                    if !take(chunk)? {
+                        return Ok(());
+                    }
+                }
+                Ok(())
+            }
+            Source::Switch { client, request } => {
+                let mut outcome = Ok(());
+                let read = client.bulk_read(request.clone(), |chunk| match take(chunk) {
+                    Ok(has_more) => has_more,
+                    Err(exit) => {
+                        outcome = Err(exit);
+                        false
+                    }
+                });
+                read.map_err(failed).and(outcome)
+            }
+        }
+    }
+}
+
+/// The end to which entries go.
+pub struct Writer {
+    sink: Sink,
+}
+
+enum Sink {
+    Switch { client: Client, head: pb::Chunk },
+    File { file: FileWriter<BufWriter<tempfile::NamedTempFile>>, path: PathBuf },
+}
+
+/// Fails if entries of one program mean something else in the other.
+fn compare(from: &pb::FileHeader, to: &P4Info) -> Result<(), Exit> {
+    let from = from.p4info.clone().unwrap_or_default();
+    let same =
+        from.tables == to.tables && from.actions == to.actions && from.action_profiles == to.action_profiles;
+    if same {
+        return Ok(());
+    }
+    let name = |table: &p4info::proto::p4::config::v1::Table| {
+        table.preamble.as_ref().map(|preamble| preamble.name.clone()).unwrap_or_default()
+    };
+    let differs = from.tables.iter().find(|table| !to.tables.contains(table)).map(name);
+    let what = differs.map_or_else(|| "their actions".to_owned(), |name| format!("table `{name}`"));
+    output::error_line(&format!("the two programs differ in {what}: entries of one do not fit the other"));
+    Err(Exit::Failed)
+}
+
+impl Writer {
+    pub fn open(args: &MigrateArgs, from: &pb::FileHeader) -> Result<Writer, Exit> {
+        match &args.to {
+            EndArg::File(path) => {
+                let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+                let beside = tempfile::NamedTempFile::new_in(dir.unwrap_or(Path::new(".")));
+                let beside = beside.map_err(|error| cannot_write(path, &error))?;
+                let file = FileWriter::new(BufWriter::with_capacity(BUFFER_BYTES, beside), from);
+                let file = file.map_err(|error| cannot_write(path, &error))?;
+                Ok(Writer { sink: Sink::File { file, path: path.clone() } })
+            }
+            EndArg::Switch(address) => {
+                let client = connect(address)?;
+                let config = config(&client, address, args.to_device_id)?;
+                compare(from, &config.p4info.unwrap_or_default())?;
+                let head = pb::Chunk {
+                    device_id: args.to_device_id,
+                    program: client.bulk_layout(args.to_device_id).map_err(failed)?.program,
+                    role: args.role.clone(),
+                    election_id: Some(p4::Uint128 { high: 0, low: args.election_id }),
+                    report: pb::Report::Codes.into(),
+                    ..pb::Chunk::default()
+                };
+                Ok(Writer { sink: Sink::Switch { client, head } })
+            }
+        }
+    }
+
+    /// Writes all chunks, and hands over the answers.
+    pub fn write(
+        self,
+        chunks: Receiver<pb::Chunk>,
+        take: &mut dyn FnMut(pb::Done) -> Result<(), Exit>,
+    ) -> Result<Written, Exit> {
+        match self.sink {
+            Sink::File { mut file, path } => {
+                for chunk in chunks {
+                    file.chunk(&chunk).map_err(|error| cannot_write(&path, &error))?;
+                }
+                Ok(Written { file: Some((file, path)) })
+            }
+            Sink::Switch { client, head } => {
+                let _primary = elect(&client, &head)?;
+                let chunks = chunks.into_iter().zip(1..).map(move |(chunk, number)| {
+                    // Entries of a file or a snapshot take the place of those that are there.
+                    let upsert =
+                        |op: i32| if op == pb::Op::Insert as i32 { pb::Op::Upsert as i32 } else { op };
+                    let mut chunk = pb::Chunk {
+                        number,
+                        sets: chunk.sets,
+                        entities: chunk.entities,
+                        entities_op: upsert(chunk.entities_op),
+                        ..head.clone()
+                    };
+                    chunk.sets.iter_mut().for_each(|set| set.op = upsert(set.op));
+                    chunk
+                });
+                let mut outcome = Ok(());
+                let written = client.bulk_write(chunks, |done| {
+                    outcome = take(done);
+                    outcome.is_ok()
+                });
+                written.map_err(failed).and(outcome)?;
+                Ok(Written { file: None })
+            }
+        }
+    }
+}
+
+/// All that was read has been written.
+pub struct Written {
+    file: Option<(FileWriter<BufWriter<tempfile::NamedTempFile>>, PathBuf)>,
+}
+
+impl Written {
+    /// Puts a file in its place, once it is known that nothing is missing.
+    pub fn commit(self) -> Result<(), Exit> {
+        let Some((file, path)) = self.file else { return Ok(()) };
+        let file = file.finish().map_err(|error| cannot_write(&path, &error))?;
+        let beside = file.into_inner().map_err(|error| cannot_write(&path, error.error()))?;
+        beside.persist(&path).map_err(|error| cannot_write(&path, &error.error))?;
+        Ok(())
+    }
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Exit {
+    environment(format!("cannot write {}: {error}", path.display()))
+}
+
+/// Becomes the primary controller of a switch, as long as the stream lives.
+fn elect<'c>(client: &'c Client, head: &pb::Chunk) -> Result<Stream<'c>, Exit> {
+    let role = (!head.role.is_empty()).then(|| p4::Role { name: head.role.clone(), ..p4::Role::default() });
+    let bid = p4::MasterArbitrationUpdate {
+        device_id: head.device_id,
+        role,
+        election_id: head.election_id,
+        ..p4::MasterArbitrationUpdate::default()
+    };
+    let mut stream = client.stream(ToServer::Arbitration(bid)).map_err(failed)?;
+    match stream.next(ANSWER_TIME).map_err(failed)? {
+        Next::Message(FromServer::Arbitration(notice)) => {
+            let code = notice.status.map_or(Code::Ok, |status| Code::of_number(status.code));
+            if code == Code::Ok {
+                return Ok(stream);
+            }
+            let highest = notice.election_id.map_or(0, |id| id.low);
+            Err(failed(format!(
+                "another controller is primary of the second switch; --election-id {} takes its place",
+                highest.saturating_add(1)
+            )))
+        }
+        Next::Message(_) | Next::Nothing | Next::End => Err(failed("the second switch does not answer")),
+    }
+}
