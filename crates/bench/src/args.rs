@@ -47,6 +47,10 @@ pub enum BenchCommand {
 pub enum ControlFigureArg {
     /// P4Runtime's Write and Read, over TCP and over a Unix socket
     Plain,
+    /// Entries in columns, written over TCP and over a Unix socket
+    Bulk,
+    /// Entries in columns: dumps, also by a slow client, and their loading; memory of each entry
+    Read,
 }
 
 #[derive(Debug, Args)]

@@ -16,6 +16,14 @@ const PROGRAM: &str = include_str!("../../bench/programs/control.p4");
 const N_ENTRIES: u32 = 1_000_000;
 const BATCH: u32 = 10_000;
 
+fn bid(low: u64) -> ToServer {
+    let election_id = Some(pb::Uint128 { high: 0, low });
+    ToServer::Arbitration(pb::MasterArbitrationUpdate {
+        election_id,
+        ..pb::MasterArbitrationUpdate::default()
+    })
+}
+
 /// A switch in a process of its own.
 struct Switch {
     child: Child,
@@ -62,9 +70,7 @@ impl Switch {
     }
 
     fn elect(&self) -> Stream<'_> {
-        let election_id = Some(pb::Uint128 { high: 0, low: 1 });
-        let bid = pb::MasterArbitrationUpdate { election_id, ..pb::MasterArbitrationUpdate::default() };
-        let mut stream = self.client.stream(ToServer::Arbitration(bid)).unwrap();
+        let mut stream = self.client.stream(bid(1)).unwrap();
         assert!(matches!(stream.next(Duration::from_secs(30)).unwrap(), Next::Message(_)));
         stream
     }
@@ -228,6 +234,9 @@ fn entries_go_to_a_file_and_back() {
     refuses(&[path, &third], "the two programs differ in table `FlowIngress.flows`");
     // Another controller is there first.
     let _other = to.elect();
-    refuses(&[path, &second], "--election-id 2 takes its place");
-    assert!(migrate(&[path, &second, "--election-id", "2"]).0);
+    refuses(&[path, &second], "--election-id names another id");
+    let mut later = to.client.stream(bid(9)).unwrap();
+    assert!(matches!(later.next(Duration::from_secs(30)).unwrap(), Next::Message(_)));
+    refuses(&[path, &second, "--election-id", "2"], "--election-id 10 takes its place");
+    assert!(migrate(&[path, &second, "--election-id", "10"]).0);
 }

@@ -21,10 +21,10 @@ const ANSWER_TIME: Duration = Duration::from_secs(60);
 
 /// The primary controller of a switch.
 pub(super) struct Controller<'c> {
-    client: &'c Client,
-    election_id: pb::Uint128,
-    table_id: u32,
-    action_id: u32,
+    pub(super) client: &'c Client,
+    pub(super) election_id: pb::Uint128,
+    pub(super) table_id: u32,
+    pub(super) action_id: u32,
     _stream: Stream<'c>,
 }
 
@@ -46,9 +46,21 @@ impl<'c> Controller<'c> {
         Ok(Controller { client, election_id, table_id, action_id, _stream: stream })
     }
 
+    /// The values of the key of the entry with this number, and a port.
+    pub(super) fn key(i: usize) -> ([u8; 4], [u8; 4], [u8; 1], [u8; 2], [u8; 2]) {
+        let i = i as u32;
+        (
+            (0x0a00_0000 | i >> 8).to_be_bytes(),
+            (0xc0a8_0000 ^ i.wrapping_mul(0x9e37_79b1)).to_be_bytes(),
+            [6],
+            (0x8000 | i as u16 & 0x7fff).to_be_bytes(),
+            [0x01, 0xbb],
+        )
+    }
+
     /// The update of the entry with this number.
     fn update(&self, kind: Type, i: usize, port: u8) -> pb::Update {
-        let i = i as u32;
+        let (from, to, protocol, from_port, to_port) = Self::key(i);
         let exact = |field_id, value: Vec<u8>| pb::FieldMatch {
             field_id,
             field_match_type: Some(pb::field_match::FieldMatchType::Exact(pb::field_match::Exact { value })),
@@ -60,11 +72,11 @@ impl<'c> Controller<'c> {
         let entry = pb::TableEntry {
             table_id: self.table_id,
             r#match: vec![
-                exact(1, (0x0a00_0000 | i >> 8).to_be_bytes().to_vec()),
-                exact(2, (0xc0a8_0000 ^ i.wrapping_mul(0x9e37_79b1)).to_be_bytes().to_vec()),
-                exact(3, vec![6]),
-                exact(4, (0x8000 | i as u16 & 0x7fff).to_be_bytes().to_vec()),
-                exact(5, vec![0x01, 0xbb]),
+                exact(1, from.to_vec()),
+                exact(2, to.to_vec()),
+                exact(3, protocol.to_vec()),
+                exact(4, from_port.to_vec()),
+                exact(5, to_port.to_vec()),
             ],
             action: Some(pb::TableAction { r#type: Some(pb::table_action::Type::Action(action)) }),
             ..pb::TableEntry::default()

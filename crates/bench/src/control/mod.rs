@@ -1,5 +1,6 @@
 //! `siding bench control`: entries a second that controllers write and read, through a switch in a process of its own.
 
+mod bulk;
 mod controller;
 mod plain;
 mod switch;
@@ -11,6 +12,8 @@ use std::time::Instant;
 pub fn run(args: &BenchControlArgs) -> Exit {
     let measured = match args.figure {
         ControlFigureArg::Plain => plain::measure(args),
+        ControlFigureArg::Bulk => bulk::measure(args, false),
+        ControlFigureArg::Read => bulk::measure(args, true),
     };
     measured.map_or_else(|exit| exit, |()| Exit::Ok)
 }

@@ -10,6 +10,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 const NAME: &str = "control.p4";
+/// Entries that the table of the program takes.
+const N_ENTRIES_MAX: usize = 1 << 20;
 const P4: &str = include_str!("../../programs/control.p4");
 
 /// A switch that ends with this.
@@ -19,6 +21,16 @@ impl Drop for Switch {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+impl Switch {
+    /// Memory of the process in bytes.
+    pub(super) fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+        kib.unwrap_or_default() << 10
     }
 }
 
@@ -33,7 +45,13 @@ pub(super) fn start(
         Exit::Environment
     };
     let program = dir.join(NAME);
-    std::fs::write(&program, P4).map_err(|error| environment(format!("cannot write a program: {error}")))?;
+    // Larger tables are asked for.
+    let text = match args.entries.unwrap_or_default() {
+        n if n > N_ENTRIES_MAX => P4.replace(&format!("size = {N_ENTRIES_MAX};"), &format!("size = {n};")),
+        _ => P4.to_owned(),
+    };
+    std::fs::write(&program, text)
+        .map_err(|error| environment(format!("cannot write a program: {error}")))?;
     let own = std::env::current_exe().map_err(|error| environment(format!("cannot find siding: {error}")))?;
     let mut command = Command::new(own);
     command

@@ -254,8 +254,9 @@ fn elect<'c>(client: &'c Client, head: &pb::Chunk) -> Result<Stream<'c>, Exit> {
         election_id: head.election_id,
         ..p4::MasterArbitrationUpdate::default()
     };
-    let mut stream = client.stream(ToServer::Arbitration(bid)).map_err(failed)?;
-    match stream.next(ANSWER_TIME).map_err(failed)? {
+    let refused = |failure: grpc::Failure| failed(format!("{failure}; --election-id names another id"));
+    let mut stream = client.stream(ToServer::Arbitration(bid)).map_err(refused)?;
+    match stream.next(ANSWER_TIME).map_err(refused)? {
         Next::Message(FromServer::Arbitration(notice)) => {
             let code = notice.status.map_or(Code::Ok, |status| Code::of_number(status.code));
             if code == Code::Ok {

@@ -1,0 +1,255 @@
+//! `--figure bulk` and `--figure read`: entries in columns, written, read and read back.
+
+use super::controller::Controller;
+use super::{failed, rate, switch};
+use crate::args::BenchControlArgs;
+use crate::frontend::median;
+use crate::harness::{Goal, Judged};
+use crate::report;
+use console::output::{self, Exit};
+use grpc::{Client, Failure};
+use p4info::proto::siding::bulk::v1 as pb;
+use prost::bytes::Bytes;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// Entries of one set.
+const N_OF_SET: usize = 1 << 14;
+const N_ENTRIES: usize = 1_000_000;
+const N_ENTRIES_QUICK: usize = 100_000;
+/// Goals in millions a second, and in bytes.
+const WRITE_GOAL: f64 = 30.0;
+const READ_GOAL: f64 = 10.0;
+const BYTES_GOAL: f64 = 60.0;
+/// A slow client waits so long after each chunk.
+const SLOW_TIME: Duration = Duration::from_micros(200);
+
+/// Rates of one kind of work, in millions a second.
+struct Figure {
+    transport: &'static str,
+    work: &'static str,
+    rates: Vec<f64>,
+}
+
+/// Chunks that write the entries, with one set each.
+fn chunks(controller: &Controller<'_>, program: u64, op: pb::Op, n: usize) -> Vec<pb::Chunk> {
+    let fixed = |bytes: Vec<u8>| {
+        let values = Some(pb::column::Values::Fixed(bytes.into()));
+        Some(pb::Column { values, ends: Bytes::new() })
+    };
+    let key =
+        |field_id, bytes: Vec<u8>| pb::KeyColumn { field_id, value: fixed(bytes), ..Default::default() };
+    let set = |first: usize| {
+        let numbers: Vec<usize> = (first..(first + N_OF_SET).min(n)).collect();
+        let mut columns: [Vec<u8>; 5] = Default::default();
+        for i in &numbers {
+            let (from, to, protocol, from_port, to_port) = Controller::key(*i);
+            let values: [&[u8]; 5] = [&from, &to, &protocol, &from_port, &to_port];
+            columns.iter_mut().zip(values).for_each(|(column, value)| column.extend_from_slice(value));
+        }
+        let port = Some(pb::column::Values::Same(vec![0, 1].into()));
+        let port = Some(pb::Column { values: port, ends: Bytes::new() });
+        let action = pb::ActionSet {
+            kind: Some(pb::action_set::Kind::ActionId(controller.action_id)),
+            params: vec![pb::ParamColumn { param_id: 1, value: port }],
+        };
+        pb::TableSet {
+            table_id: controller.table_id,
+            n: numbers.len() as u32,
+            op: op.into(),
+            keys: columns.into_iter().zip(1..).map(|(bytes, id)| key(id, bytes)).collect(),
+            actions: vec![action],
+            // The table grows at once.
+            n_expected: if first == 0 { n as u64 } else { 0 },
+            ..pb::TableSet::default()
+        }
+    };
+    let chunk = |first| pb::Chunk {
+        program,
+        election_id: Some(controller.election_id),
+        sets: vec![set(first)],
+        ..pb::Chunk::default()
+    };
+    (0..n).step_by(N_OF_SET).map(chunk).collect()
+}
+
+/// Writes chunks, and returns millions of entries a second. All of them succeed.
+fn write(client: &Client, chunks: Vec<pb::Chunk>, n: usize) -> Result<f64, Exit> {
+    let (mut n_ok, mut wrong) = (0, None);
+    let begin = Instant::now();
+    let written = client.bulk_write(chunks.into_iter(), |done| {
+        n_ok += done.n_ok;
+        wrong = done.status.map(|status| status.message).or(done
+            .failures
+            .into_iter()
+            .next()
+            .map(|of| of.message));
+        wrong.is_none()
+    });
+    let rate = rate(n, begin);
+    written.map_err(failed)?;
+    match wrong {
+        Some(message) => Err(failed(message)),
+        None if n_ok == n as u64 => Ok(rate),
+        None => Err(failed(format!("{n_ok} of {n} entries were written"))),
+    }
+}
+
+/// Reads all entries, keeps the chunks, and returns millions a second.
+fn read(
+    client: &Client,
+    mode: pb::read_request::Mode,
+    pause: Duration,
+) -> Result<(Vec<pb::Chunk>, f64), Failure> {
+    let request = pb::ReadRequest { mode: mode.into(), ..pb::ReadRequest::default() };
+    let mut chunks = Vec::new();
+    let begin = Instant::now();
+    client.bulk_read(request, |chunk| {
+        chunks.push(chunk);
+        if !pause.is_zero() {
+            std::thread::sleep(pause);
+        }
+        true
+    })?;
+    let n = chunks.iter().flat_map(|chunk| &chunk.sets).map(|set| set.n as usize).sum();
+    Ok((chunks, rate(n, begin)))
+}
+
+pub(super) fn measure(args: &BenchControlArgs, reads: bool) -> Result<(), Exit> {
+    let n = args.entries.unwrap_or(if args.measure.quick { N_ENTRIES_QUICK } else { N_ENTRIES }).max(1);
+    let works: &[&'static str] = match reads {
+        true => &["insert", "read", "read by a slow client", "load", "delete"],
+        false => &["insert", "modify", "delete"],
+    };
+    let (mut figures, mut bytes) = (Vec::new(), Vec::new());
+    for transport in ["tcp", "unix"] {
+        let dir = tempfile::tempdir().map_err(failed)?;
+        let address = match transport {
+            "tcp" => "127.0.0.1:0".to_owned(),
+            _ => format!("unix:{}", dir.path().join("p4runtime").display()),
+        };
+        let (process, address) = switch::start(dir.path(), &address, args)?;
+        let client = Client::connect(&address, None).map_err(failed)?;
+        let controller = Controller::new(&client)?;
+        let program = client.bulk_layout(0).map_err(failed)?.program;
+        let mut rates = vec![Vec::new(); works.len()];
+        for _ in 0..args.measure.n_runs() {
+            let before = process.resident_bytes();
+            for (work, rates) in works.iter().zip(&mut rates) {
+                rates.push(match *work {
+                    "insert" => {
+                        let rate = write(&client, chunks(&controller, program, pb::Op::Insert, n), n)?;
+                        let grown = process.resident_bytes().saturating_sub(before);
+                        bytes.push(grown as f64 / n as f64);
+                        rate
+                    }
+                    "modify" => write(&client, chunks(&controller, program, pb::Op::Modify, n), n)?,
+                    "delete" => write(&client, chunks(&controller, program, pb::Op::Delete, n), n)?,
+                    "load" => {
+                        write(&client, chunks(&controller, program, pb::Op::Delete, n), n)?;
+                        let dumped = dump(&client, &controller, program, n)?;
+                        write(&client, dumped, n)?
+                    }
+                    _ => {
+                        let pause = if *work == "read" { Duration::ZERO } else { SLOW_TIME };
+                        let mode = pb::read_request::Mode::Snapshot;
+                        let (chunks, rate) = read(&client, mode, pause).map_err(failed)?;
+                        let found: usize =
+                            chunks.iter().flat_map(|chunk| &chunk.sets).map(|set| set.n as usize).sum();
+                        if found != n {
+                            return Err(failed(format!("{n} entries were written, and {found} are read")));
+                        }
+                        rate
+                    }
+                });
+            }
+            let left = controller.read().map_err(failed)?.0;
+            if left != 0 {
+                return Err(failed(format!("all entries were deleted, and {left} are read")));
+            }
+        }
+        figures.extend(works.iter().zip(rates).map(|(work, rates)| Figure { transport, work, rates }));
+    }
+    show(&figures, bytes, n, reads, args);
+    Ok(())
+}
+
+/// Chunks of a dump of entries that are inserted for it and deleted again.
+fn dump(
+    client: &Client,
+    controller: &Controller<'_>,
+    program: u64,
+    n: usize,
+) -> Result<Vec<pb::Chunk>, Exit> {
+    write(client, chunks(controller, program, pb::Op::Insert, n), n)?;
+    let (read, _) = read(client, pb::read_request::Mode::Snapshot, Duration::ZERO).map_err(failed)?;
+    write(client, chunks(controller, program, pb::Op::Delete, n), n)?;
+    let election_id = Some(controller.election_id);
+    Ok(read.into_iter().map(|chunk| pb::Chunk { program, election_id, ..chunk }).collect())
+}
+
+fn show(figures: &[Figure], bytes: Vec<f64>, n: usize, reads: bool, args: &BenchControlArgs) {
+    // Later runs find the memory of the first.
+    let bytes = bytes.into_iter().fold(0.0, f64::max);
+    let goal_of = |work: &str| match (reads, work) {
+        (true, "read" | "load") => Some(READ_GOAL),
+        (false, "insert") => Some(WRITE_GOAL),
+        _ => None,
+    };
+    let mut goals: Vec<Judged> = figures
+        .iter()
+        .filter_map(|figure| {
+            Some(Judged {
+                name: format!("{}_{}_mps", figure.transport, figure.work),
+                size: n as u64,
+                value: median(figure.rates.clone()),
+                goal: Goal::AtLeast(goal_of(figure.work)?),
+            })
+        })
+        .collect();
+    if reads {
+        let name = "bytes_per_entry".to_owned();
+        goals.push(Judged { name, size: n as u64, value: bytes, goal: Goal::AtMost(BYTES_GOAL) });
+    }
+    if args.measure.json {
+        let lines = figures.iter().map(|figure| {
+            json!({
+                "peer": "siding",
+                "transport": figure.transport,
+                "work": figure.work,
+                "entries": n,
+                "entries_per_second": (median(figure.rates.clone()) * 1e6).round(),
+                "runs": figure.rates.iter().map(|rate| (rate * 1e6).round()).collect::<Vec<f64>>(),
+            })
+        });
+        let json: Value = json!({
+            "version": 1,
+            "siding": env!("CARGO_PKG_VERSION"),
+            "optimise": args.measure.cc.optimise,
+            "work": "control",
+            "figure": if reads { "read" } else { "bulk" },
+            "quick": args.measure.quick,
+            "runs": args.measure.n_runs(),
+            "bytes_per_entry": bytes,
+            "goals": goals.iter().map(Judged::json).collect::<Vec<_>>(),
+            "lines": lines.collect::<Vec<_>>(),
+        });
+        output::out(&format!("{json}\n"));
+        return;
+    }
+    let mut rows = vec![["transport", "work", "entries", "entries/s"].map(str::to_owned).to_vec()];
+    for figure in figures {
+        rows.push(vec![
+            figure.transport.to_owned(),
+            figure.work.to_owned(),
+            report::short(n as u64),
+            format!("{:.0}", median(figure.rates.clone()) * 1e6),
+        ]);
+    }
+    let mut text = format!("Entries in columns over gRPC, sets of {N_OF_SET}\n\n{}", report::aligned(&rows));
+    text += &format!("\n{bytes:.0} bytes of memory for each entry\n");
+    for goal in goals.iter().filter(|goal| !goal.is_met()) {
+        text += &format!("\n{}: {:.2} misses the goal", goal.name, goal.value);
+    }
+    output::out(&(text + "\n"));
+}
