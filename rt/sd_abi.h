@@ -84,7 +84,7 @@ enum sd_status {
     SD_NO_MEMORY,
     SD_IN_USE,
     SD_OUT_OF_RANGE,
-    /* The entry is constant. */
+    /* The program declares the entry constant. */
     SD_CONST
 };
 
@@ -646,7 +646,7 @@ enum sd_record_op { SD_RECORD_INSERT, SD_RECORD_MODIFY, SD_RECORD_REMOVE };
 
 /* Operations on a table that may run while workers run packets. */
 enum sd_concurrent_op {
-    /* direct_count, direct_rates; find, get and next read no cells, and run beside workers in every table */
+    /* direct_count, direct_rates, direct_colours; find, get and next run beside workers in every table */
     SD_CONCURRENT_READ = 1,
     /* insert, insert_batch, reserve */
     SD_CONCURRENT_INSERT = 2,

@@ -39,12 +39,19 @@ struct sd_meter {
     uint32_t is_own;
 };
 
-/* Sets the rates; both buckets begin full. */
+/* Sets the rates; both buckets begin full. The caller holds the lock, or no worker has the meter. */
 SD_INLINE void sd_meter_set(struct sd_meter *meter, const struct sd_meter_rates *rates, uint64_t now_ns)
 {
-    meter->rates = (struct sd_meter_rates){0};
-    if (rates->is_set)
-        meter->rates = *rates;
+    static const struct sd_meter_rates none;
+    const struct sd_meter_rates *wanted = rates->is_set ? rates : &none;
+    meter->rates.committed_rate = wanted->committed_rate;
+    meter->rates.committed_burst = wanted->committed_burst;
+    meter->rates.peak_rate = wanted->peak_rate;
+    meter->rates.peak_burst = wanted->peak_burst;
+    meter->rates.excess_burst = wanted->excess_burst;
+    meter->rates.meter_type = wanted->meter_type;
+    /* Workers look at it before they lock. */
+    __atomic_store_n(&meter->rates.is_set, wanted->is_set, __ATOMIC_RELAXED);
     meter->committed_tokens = (sd_u128)meter->rates.committed_burst * SD_TOKEN_SCALE;
     if (meter->rates.meter_type == SD_METER_TWO_RATE_THREE_COLOUR)
         meter->peak_tokens = (sd_u128)meter->rates.peak_burst * SD_TOKEN_SCALE;
@@ -92,7 +99,7 @@ SD_LOCAL uint32_t sd_meter_mark_single_rate(struct sd_meter *meter, uint32_t bef
 SD_INLINE uint32_t sd_meter_mark_locked(struct sd_meter *meter, uint32_t before, uint64_t n, uint64_t now_ns)
 {
     const struct sd_meter_rates *rates = &meter->rates;
-    if (!rates->is_set)
+    if (!__atomic_load_n(&rates->is_set, __ATOMIC_RELAXED))
         return SD_GREEN;
     /* A clock that runs backwards adds no tokens. */
     uint64_t elapsed_ns = 0;
@@ -131,8 +138,7 @@ SD_INLINE void sd_meter_unlock(struct sd_meter *meter)
 /* Meters `n` units (packets or bytes) and returns the colour. */
 SD_INLINE uint32_t sd_meter_mark(struct sd_meter *meter, uint32_t before, uint64_t n, uint64_t now_ns)
 {
-    /* The control plane writes rates only while no worker runs. */
-    if (!meter->rates.is_set)
+    if (!__atomic_load_n(&meter->rates.is_set, __ATOMIC_RELAXED))
         return SD_GREEN;
     sd_meter_lock(meter);
     uint32_t colour = sd_meter_mark_locked(meter, before, n, now_ns);
@@ -140,11 +146,31 @@ SD_INLINE uint32_t sd_meter_mark(struct sd_meter *meter, uint32_t before, uint64
     return colour;
 }
 
+/* Sets the rates of a meter that workers may be using. */
+SD_LOCAL void sd_meter_change(struct sd_meter *meter, const struct sd_meter_rates *rates, uint64_t now_ns)
+{
+    sd_meter_lock(meter);
+    sd_meter_set(meter, rates, now_ns);
+    sd_meter_unlock(meter);
+}
+
+/* Copies rates and tokens of a meter that workers may be using to one that none has. */
+SD_LOCAL void sd_meter_copy(struct sd_meter *to, struct sd_meter *from)
+{
+    sd_meter_lock(from);
+    to->committed_tokens = from->committed_tokens;
+    to->peak_tokens = from->peak_tokens;
+    to->rates = from->rates;
+    to->filled_ns = from->filled_ns;
+    to->is_own = from->is_own;
+    sd_meter_unlock(from);
+}
+
 /* Counts a packet of this colour. */
 SD_INLINE void sd_colours_add(struct sd_colour_counts *colours, uint32_t colour, uint64_t n_bytes)
 {
-    colours->counts[colour].n_packets++;
-    colours->counts[colour].n_bytes += n_bytes;
+    sd_cell_add(&colours->counts[colour].n_packets, 1);
+    sd_cell_add(&colours->counts[colour].n_bytes, n_bytes);
 }
 
 SD_INLINE struct sd_colour_counts *sd_meter_colours(const struct sd_meter_array *meters, uint32_t worker, uint64_t index)

@@ -1,7 +1,8 @@
 /*
  * Tables and their entries in memory: making and freeing tables, and allocating, filling and freeing entries.
  *
- * Owns: slots of entries, their reuse after quiescent states, and what entries lead to (members, groups, one-shots).
+ * Owns: slots of entries, their reuse after quiescent states, cells of entries that replace each other, and what entries lead
+ * to (members, groups, one-shots).
  *
  * Memory for a new entry is allocated before anything is changed, so a shortage of memory leaves a table as it was.
  * Callers guarantee that values have zeros where masks do, that masks of LPM elements are prefixes, and that data is as
@@ -19,6 +20,90 @@ SD_INLINE void sd_table_add_entries(struct sd_table *t, uint64_t n)
     __atomic_store_n(&t->n_entries, t->n_entries + n, __ATOMIC_RELAXED);
 }
 
+/*
+ * --- Cells ---
+ *
+ * The new entry of a modification begins with cells of zeros, because workers count in those of the old one until their next
+ * quiescent state. Until the old slot is free, a sum includes its cells; then its counts are added to what the control plane
+ * has for the new one. So no packet is lost, and none is counted twice.
+ */
+
+/* What the control plane has for the cells of a slot; NULL: nothing. */
+SD_INLINE struct sd_carried *sd_carried_of(const struct sd_table *t, uint32_t slot)
+{
+    uint64_t chunk = slot >> SD_CHUNK_BITS;
+    return chunk < t->carried_capacity ? t->carried[chunk] : NULL;
+}
+
+/* As sd_carried_of, but makes it; NULL when memory is short. */
+SD_LOCAL struct sd_carried *sd_carried_make(struct sd_table *t, uint32_t slot)
+{
+    uint64_t n = t->carried_capacity, chunk = slot >> SD_CHUNK_BITS;
+    struct sd_carried **all = sd_reserve(t->carried, &t->carried_capacity, chunk + 1, sizeof(struct sd_carried *));
+    if (!all)
+        return NULL;
+    memset(all + n, 0, (t->carried_capacity - n) * sizeof *all);
+    t->carried = all;
+    size_t n_colours = t->type->has_direct_meter ? SD_CHUNK_SLOTS : 0;
+    if (!all[chunk])
+        all[chunk] = calloc(1, sizeof **all + n_colours * sizeof(struct sd_colour_counts));
+    return all[chunk];
+}
+
+/* Packets that were counted for the entry in this slot, and for those that it has replaced. Workers may be counting. */
+SD_LOCAL struct sd_count sd_slot_count_sum(const struct sd_table *t, uint32_t slot)
+{
+    struct sd_count sum = {0, 0};
+    for (uint32_t next = slot + 1; next;) {
+        uint32_t at = next - 1, i = at & (SD_CHUNK_SLOTS - 1);
+        const struct sd_carried *carried = sd_carried_of(t, at);
+        for (uint32_t worker = 0; worker < t->n_workers; worker++)
+            sd_count_sum(&sum, sd_slot_count(t, at, worker));
+        if (carried)
+            sd_count_sum(&sum, &carried->counts[i]);
+        next = carried ? carried->before[i] : 0;
+    }
+    return sum;
+}
+
+/* As sd_slot_count_sum, for the colours of the direct meter. */
+SD_LOCAL struct sd_colour_counts sd_slot_colours_sum(const struct sd_table *t, uint32_t slot)
+{
+    struct sd_colour_counts sum = {0};
+    for (uint32_t next = slot + 1; next;) {
+        uint32_t at = next - 1, i = at & (SD_CHUNK_SLOTS - 1);
+        const struct sd_carried *carried = sd_carried_of(t, at);
+        for (uint32_t worker = 0; worker < t->n_workers; worker++)
+            sd_colours_sum(&sum, sd_slot_colours(t, t->type, at, worker));
+        if (carried)
+            sd_colours_sum(&sum, &carried->colours[i]);
+        next = carried ? carried->before[i] : 0;
+    }
+    return sum;
+}
+
+/* No worker counts in the slot any more: the slot that has replaced it takes its counts over. */
+SD_LOCAL void sd_slot_hand_over(struct sd_table *t, uint32_t slot)
+{
+    struct sd_carried *from = sd_carried_of(t, slot);
+    uint32_t i = slot & (SD_CHUNK_SLOTS - 1), after = from ? from->after[i] : 0;
+    if (!after)
+        return;
+    struct sd_carried *to = sd_carried_of(t, after - 1);
+    uint32_t j = (after - 1) & (SD_CHUNK_SLOTS - 1);
+    /* Slots are freed in the order in which they were removed, so the slot that this one has replaced is free. */
+    if (t->type->has_direct_counter) {
+        struct sd_count count = sd_slot_count_sum(t, slot);
+        sd_count_sum(&to->counts[j], &count);
+    }
+    if (t->type->has_direct_meter) {
+        struct sd_colour_counts colours = sd_slot_colours_sum(t, slot);
+        sd_colours_sum(&to->colours[j], &colours);
+    }
+    to->before[j] = 0;
+    from->after[i] = 0;
+}
+
 /* --- Slots --- */
 
 /* Takes a free slot; sd_table_reserve_slot has made room. */
@@ -32,6 +117,14 @@ SD_LOCAL struct sd_entry *sd_slot_take(struct sd_table *t)
     struct sd_entry *e = sd_entry_at(t, slot);
     memset(e, 0, t->entry_bytes);
     e->slot = slot;
+    struct sd_carried *carried = sd_carried_of(t, slot);
+    if (carried) {
+        uint32_t i = slot & (SD_CHUNK_SLOTS - 1);
+        carried->before[i] = carried->after[i] = 0;
+        carried->counts[i] = (struct sd_count){0, 0};
+        if (t->type->has_direct_meter)
+            carried->colours[i] = (struct sd_colour_counts){0};
+    }
     return e;
 }
 
@@ -49,6 +142,7 @@ SD_LOCAL void sd_slots_free(struct sd_table *t, uint32_t *first)
     while (*first != SD_NO_SLOT) {
         struct sd_entry *e = sd_entry_at(t, *first);
         *first = e->next_removed;
+        sd_slot_hand_over(t, e->slot);
         if (e->kind == SD_ENTRY_ONE_SHOT)
             free(e->target);
         sd_slot_give_back(t, e);
@@ -77,8 +171,12 @@ SD_LOCAL void sd_slots_collect(struct sd_table *t)
 /* The structure no longer leads to the entry, but workers may still hold it. */
 SD_LOCAL void sd_slot_remove(struct sd_table *t, struct sd_entry *e)
 {
-    e->next_removed = t->removed_slot;
-    t->removed_slot = e->slot;
+    e->next_removed = SD_NO_SLOT;
+    if (t->removed_slot == SD_NO_SLOT)
+        t->removed_slot = e->slot;
+    else
+        sd_entry_at(t, t->last_removed_slot)->next_removed = e->slot;
+    t->last_removed_slot = e->slot;
     if (++t->n_removed_slots >= SD_REMOVED_SLOTS_MANY)
         sd_slots_collect(t);
 }
@@ -89,12 +187,13 @@ SD_LOCAL void sd_chunks_free(void *pointer, void *context)
     free(pointer);
 }
 
-/* Makes room for one more chunk in the array of chunks; false when memory is short. */
-SD_LOCAL bool sd_chunks_reserve(struct sd_table *t)
+/* Makes room for so many chunks in the array of chunks; false when memory is short. */
+SD_LOCAL bool sd_chunks_reserve(struct sd_table *t, uint64_t n)
 {
-    if (t->n_chunks < t->chunks_capacity)
+    if (n <= t->chunks_capacity)
         return true;
     uint64_t capacity = t->chunks_capacity ? t->chunks_capacity * 2 : 8;
+    capacity = capacity < n ? n : capacity;
     if (!sd_limbo_reserve(&t->limbo, 1))
         return false;
     struct sd_chunk *old = t->chunks, *chunks = calloc(capacity, sizeof *chunks);
@@ -184,12 +283,12 @@ SD_LOCAL void sd_table_free(struct sd_table *t)
         if (e->kind == SD_ENTRY_ONE_SHOT)
             free(e->target);
     }
-    for (uint64_t i = 0; i < t->n_chunks; i++) {
-        free(t->chunks[i].entries);
-        free(t->chunks[i].counts);
-    }
+    sd_blocks_free(&t->blocks);
+    for (uint64_t i = 0; i < t->carried_capacity; i++)
+        free(t->carried[i]);
     if (t->structure)
         t->structure->free(t);
+    free(t->carried);
     free(t->chunks);
     sd_order_free(&t->order);
     free(t->secrets);
@@ -273,26 +372,47 @@ SD_LOCAL void sd_target_set(const struct sd_table *t, struct sd_entry *e,
 
 /* --- Filling entries --- */
 
+/* Bytes of the entries of a chunk, and of the workers' cells behind them. */
+SD_INLINE size_t sd_chunk_entries_bytes(const struct sd_table *t)
+{
+    return sd_round_up((size_t)SD_CHUNK_SLOTS * t->entry_bytes, SD_LINE_BYTES);
+}
+
+SD_INLINE size_t sd_chunk_counts_bytes(const struct sd_table *t)
+{
+    size_t n_counts = sd_chunk_counts(t, t->type);
+    if (t->type->has_direct_meter)
+        n_counts += (size_t)t->n_workers * SD_CHUNK_SLOTS * SD_N_COLOURS;
+    return n_counts * sizeof(struct sd_count);
+}
+
+/* A hint: memory for `n` more entries that have not been there before. False when it is short. */
+SD_LOCAL bool sd_table_reserve_slots(struct sd_table *t, uint64_t n)
+{
+    uint64_t n_chunks = (t->n_slots + n) / SD_CHUNK_SLOTS + 1;
+    size_t n_bytes;
+    if (n_chunks <= t->n_chunks)
+        return true;
+    if (n > UINT32_MAX ||
+        __builtin_mul_overflow(n_chunks - t->n_chunks, sd_chunk_entries_bytes(t) + sd_chunk_counts_bytes(t), &n_bytes))
+        return false;
+    return sd_chunks_reserve(t, n_chunks) && sd_blocks_reserve(&t->blocks, n_bytes);
+}
+
 /* Makes room for one more entry in the chunks and in the insertion order; false when memory is short. */
 SD_LOCAL bool sd_table_reserve_slot(struct sd_table *t)
 {
     if (t->free_slot == SD_NO_SLOT)
         sd_slots_collect(t);
     if (t->free_slot == SD_NO_SLOT && t->n_slots == t->n_chunks << SD_CHUNK_BITS) {
-        if (t->n_slots > UINT32_MAX - 1 - SD_CHUNK_SLOTS || !sd_chunks_reserve(t))
+        if (t->n_slots > UINT32_MAX - 1 - SD_CHUNK_SLOTS || !sd_chunks_reserve(t, t->n_chunks + 1))
             return false;
-        struct sd_chunk chunk = {sd_alloc_lines(SD_CHUNK_SLOTS, t->entry_bytes), NULL};
-        size_t n_counts = sd_chunk_counts(t, t->type);
-        if (t->type->has_direct_meter)
-            n_counts += (size_t)t->n_workers * SD_CHUNK_SLOTS * SD_N_COLOURS;
-        if (n_counts)
-            chunk.counts = sd_alloc_lines(n_counts, sizeof *chunk.counts);
-        if (!chunk.entries || (n_counts && !chunk.counts)) {
-            free(chunk.entries);
-            free(chunk.counts);
+        size_t entries_bytes = sd_chunk_entries_bytes(t), counts_bytes = sd_chunk_counts_bytes(t);
+        uint8_t *memory = sd_blocks_take(&t->blocks, entries_bytes + counts_bytes);
+        if (!memory)
             return false;
-        }
-        t->chunks[t->n_chunks++] = chunk;
+        struct sd_count *counts = counts_bytes ? (struct sd_count *)(void *)(memory + entries_bytes) : NULL;
+        t->chunks[t->n_chunks++] = (struct sd_chunk){memory, counts};
     }
     return sd_order_reserve(&t->order, t->next_handle);
 }
@@ -302,37 +422,60 @@ SD_INLINE bool sd_entry_is_timed(const struct sd_table *t, const struct sd_entry
     return t->times_at && sd_entry_times(t, e)->idle_timeout_ns > 0;
 }
 
+/* Workers may hit the entry meanwhile. */
 SD_INLINE void sd_entry_set_times(const struct sd_table *t, const struct sd_entry *e,
                                   const struct sd_entry_view *view, uint64_t now_ns)
 {
-    if (t->times_at)
-        *sd_entry_times(t, e) = (struct sd_entry_times){now_ns, SD_NEVER, view->idle_timeout_ns};
+    if (!t->times_at)
+        return;
+    struct sd_entry_times *times = sd_entry_times(t, e);
+    __atomic_store_n(&times->last_hit_ns, now_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&times->reported_ns, SD_NEVER, __ATOMIC_RELAXED);
+    times->idle_timeout_ns = view->idle_timeout_ns;
 }
 
-/* The control plane sets a count; no worker updates the entry. */
-SD_INLINE void sd_entry_set_count(const struct sd_table *t, const struct sd_entry *e, struct sd_count count)
+/* Sets the cells of a new entry, of which no worker knows, to what the view gives; the others to zeros. */
+SD_INLINE void sd_entry_begin_cells(const struct sd_table *t, const struct sd_entry *e, const struct sd_entry_view *view,
+                                    uint64_t now_ns)
 {
+    for (uint32_t i = 0; t->type->has_direct_counter && i < t->n_workers; i++)
+        *sd_entry_count(t, e, i) = i == 0 && view->count ? *view->count : (struct sd_count){0, 0};
+    if (!t->type->has_direct_meter)
+        return;
     for (uint32_t i = 0; i < t->n_workers; i++)
-        *sd_entry_count(t, e, i) = i == 0 ? count : (struct sd_count){0, 0};
+        *sd_slot_colours(t, t->type, e->slot, i) =
+            i == 0 && view->colours ? *view->colours : (struct sd_colour_counts){0};
+    if (view->rates)
+        sd_meter_set(sd_entry_meter(t, e), view->rates, now_ns);
 }
 
-/* The control plane sets the counts of the direct meter; no worker updates the entry. */
-SD_INLINE void sd_entry_set_colours(const struct sd_table *t, const struct sd_entry *e, struct sd_colour_counts colours)
+/* Sets the count of an entry, beside workers: those that count meanwhile have counted after it. False when memory is short. */
+SD_LOCAL bool sd_entry_set_count(struct sd_table *t, const struct sd_entry *e, struct sd_count count)
 {
-    for (uint32_t i = 0; i < t->n_workers; i++)
-        *sd_slot_colours(t, t->type, e->slot, i) = i == 0 ? colours : (struct sd_colour_counts){0};
+    struct sd_carried *carried = sd_carried_make(t, e->slot);
+    if (carried)
+        sd_count_correct(&carried->counts[e->slot & (SD_CHUNK_SLOTS - 1)], count, sd_slot_count_sum(t, e->slot));
+    return carried != NULL;
 }
 
-/* Sets the cells that a view gives; no worker updates the entry. */
-SD_INLINE void sd_entry_set_cells(const struct sd_table *t, const struct sd_entry *e, const struct sd_entry_view *view,
-                                  uint64_t now_ns)
+/* As sd_entry_set_count, for the colours of the direct meter. */
+SD_LOCAL bool sd_entry_set_colours(struct sd_table *t, const struct sd_entry *e, const struct sd_colour_counts *colours)
+{
+    struct sd_carried *carried = sd_carried_make(t, e->slot);
+    struct sd_colour_counts sum = sd_slot_colours_sum(t, e->slot);
+    struct sd_colour_counts *own = carried ? &carried->colours[e->slot & (SD_CHUNK_SLOTS - 1)] : NULL;
+    for (uint32_t i = 0; own && i < SD_N_COLOURS; i++)
+        sd_count_correct(&own->counts[i], colours->counts[i], sum.counts[i]);
+    return carried != NULL;
+}
+
+/* Sets the counts that a view gives, beside workers; sd_carried_make has made room. */
+SD_LOCAL void sd_entry_set_counts(struct sd_table *t, const struct sd_entry *e, const struct sd_entry_view *view)
 {
     if (t->type->has_direct_counter && view->count)
-        sd_entry_set_count(t, e, *view->count);
-    if (t->type->has_direct_meter && view->rates)
-        sd_meter_set(sd_entry_meter(t, e), view->rates, now_ns);
+        (void)sd_entry_set_count(t, e, *view->count);
     if (t->type->has_direct_meter && view->colours)
-        sd_entry_set_colours(t, e, *view->colours);
+        (void)sd_entry_set_colours(t, e, view->colours);
 }
 
 #endif

@@ -3,8 +3,8 @@
  *
  * Owns: the layout of an entry, and the chunks in which entries are allocated.
  *
- * An entry stays at its address until it is removed; its slot (chunk and position) is reused after all workers have
- * passed a quiescent state (sd_epoch.h). Handles are never reused. Tables with inline entries (type->entries_are_inline)
+ * An entry stays at its address until it is removed or replaced; its slot (chunk and position) is reused after all workers
+ * have passed a quiescent state (sd_epoch.h). Handles are never reused. Tables with inline entries (type->entries_are_inline)
  * have no struct sd_entry: the exact structure stores key, action, handle and data together, see exact/sd_inline.h.
  */
 #ifndef SD_ENTRY_H
@@ -36,7 +36,7 @@ struct sd_entry {
     uint32_t slot;
     union {
         int32_t priority;
-        /* Lookups read no priority, so this is written as soon as the entry is removed. */
+        /* Lookups read no priority, so this is written as soon as the entry is removed or replaced. */
         uint32_t next_removed;
     };
     /* Sum of the LPM keys' prefix lengths. */
@@ -66,6 +66,20 @@ struct sd_chunk {
     struct sd_count *counts;
 };
 
+/*
+ * The control plane's part of the cells of a chunk; exists as soon as an entry of the chunk was replaced or a cell of it was
+ * written. Nothing here is a worker's.
+ */
+struct sd_carried {
+    /* 1 + the slot that this one has replaced, whose workers may still count there, and 1 + the slot that has replaced this
+       one; 0: none. */
+    uint32_t before[SD_CHUNK_SLOTS], after[SD_CHUNK_SLOTS];
+    /* Added to the cells of the workers. */
+    struct sd_count counts[SD_CHUNK_SLOTS];
+    /* SD_CHUNK_SLOTS of them in tables with a direct meter. */
+    struct sd_colour_counts colours[];
+};
+
 /* Packets that a worker has counted for the default entry. */
 struct sd_default_cells {
     struct sd_count count;
@@ -87,10 +101,15 @@ struct sd_table {
     uint32_t n_workers;
     struct sd_chunk *chunks;
     uint64_t n_chunks, chunks_capacity;
+    /* Memory of the chunks. */
+    struct sd_blocks blocks;
+    /* For each chunk; NULL: nothing is carried over. Chunks from `carried_capacity` on carry nothing. */
+    struct sd_carried **carried;
+    uint64_t carried_capacity;
     /* Number of slots ever used, and the head of the list of free ones. */
     uint32_t n_slots, free_slot;
-    /* Heads of two lists of removed entries: those removed since, and those that wait for `waiting_stamp`. */
-    uint32_t removed_slot, waiting_slot, n_removed_slots;
+    /* Two lists of removed entries, the first removed first: those removed since, and those that wait for `waiting_stamp`. */
+    uint32_t removed_slot, last_removed_slot, waiting_slot, n_removed_slots;
     uint64_t waiting_stamp;
     /* The instance's. */
     struct sd_epochs *epochs;

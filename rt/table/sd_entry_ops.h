@@ -17,9 +17,12 @@ struct sd_entry_ops {
        if that is SD_OK, the handle. */
     uint32_t (*insert)(struct sd_instance *, struct sd_table *, enum sd_entry_writer, const struct sd_entry_view *,
                        uint32_t n, uint64_t now_ns, uint64_t *handles, uint8_t *statuses);
-    uint32_t (*modify)(struct sd_instance *, struct sd_table *, const struct sd_entry_view *, uint64_t now_ns,
-                       uint64_t *handle);
-    uint32_t (*remove)(struct sd_instance *, struct sd_table *, const struct sd_entry_view *);
+    /* Modify and remove the entries with the keys of `n` views, one after the other, so that a key may be there twice; the
+       result and its arrays are those of `insert`. Entries that the program declares constant stay as they are: SD_CONST. */
+    uint32_t (*modify)(struct sd_instance *, struct sd_table *, const struct sd_entry_view *, uint32_t n, uint64_t now_ns,
+                       uint64_t *handles, uint8_t *statuses);
+    uint32_t (*remove)(struct sd_instance *, struct sd_table *, const struct sd_entry_view *, uint32_t n, uint64_t *handles,
+                       uint8_t *statuses);
     uint32_t (*find)(const struct sd_table *, const struct sd_entry_view *key, struct sd_entry_view *found);
     /* Reads the entry with this handle; `ordered` is what the insertion order has under it. */
     uint32_t (*read)(const struct sd_table *, uint64_t handle, uint64_t ordered, struct sd_entry_view *found);

@@ -118,7 +118,7 @@ SD_ALWAYS_INLINE uint32_t sd_index_next(const struct sd_index *index, uint64_t h
     if (index->n == 0)
         return SD_NO_SLOT;
     for (;;) {
-        uint64_t cell = index->cells[(*at)++ & index->mask];
+        uint64_t cell = __atomic_load_n(&index->cells[(*at)++ & index->mask], __ATOMIC_ACQUIRE);
         if (cell == 0)
             return SD_NO_SLOT;
         if ((uint32_t)(cell >> 32) == (uint32_t)hash)
@@ -160,6 +160,15 @@ SD_LOCAL void sd_index_add(struct sd_index *index, uint64_t hash, uint32_t slot)
 {
     sd_index_put(index->cells, index->mask, hash << 32 | (slot + 1));
     index->n++;
+}
+
+/* Another slot takes the place of one that is in the index, beside readers: they find one of the two. */
+SD_LOCAL void sd_index_change(struct sd_index *index, uint64_t hash, uint32_t slot, uint32_t new_slot)
+{
+    uint32_t at = (uint32_t)hash & index->mask;
+    while (index->cells[at] != (hash << 32 | (slot + 1)))
+        at = (at + 1) & index->mask;
+    __atomic_store_n(&index->cells[at], hash << 32 | (new_slot + 1), __ATOMIC_RELEASE);
 }
 
 /* Removes a slot, which is in the index. */

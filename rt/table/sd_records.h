@@ -32,11 +32,7 @@ SD_LOCAL uint32_t sd_record_add(struct sd_instance *instance, struct sd_table *t
     memcpy(sd_entry_value(t, e), view->value, t->type->key_bytes);
     if (t->mask_at)
         memcpy((uint8_t *)e + t->mask_at, view->mask, t->type->key_bytes);
-    if (t->type->has_direct_counter)
-        sd_entry_set_count(t, e, (struct sd_count){0, 0});
-    if (t->type->has_direct_meter)
-        sd_entry_set_colours(t, e, (struct sd_colour_counts){0});
-    sd_entry_set_cells(t, e, view, now_ns);
+    sd_entry_begin_cells(t, e, view, now_ns);
     sd_target_set(t, e, view, target);
     status = t->structure->insert(t, e);
     if (status != SD_OK) {
@@ -69,8 +65,8 @@ SD_LOCAL uint32_t sd_record_insert(struct sd_instance *instance, struct sd_table
                                    uint8_t *statuses)
 {
     uint32_t n_inserted = 0;
-    for (uint32_t from = 0; from < n; from += SD_INSERT_BATCH) {
-        uint32_t n_batch = n - from < SD_INSERT_BATCH ? n - from : SD_INSERT_BATCH;
+    for (uint32_t from = 0; from < n; from += SD_WRITE_BATCH) {
+        uint32_t n_batch = n - from < SD_WRITE_BATCH ? n - from : SD_WRITE_BATCH;
         if (n > 1 && t->structure->insert_prefetch)
             t->structure->insert_prefetch(t, views + from, n_batch);
         for (uint32_t i = from; i < from + n_batch; i++) {
@@ -82,26 +78,42 @@ SD_LOCAL uint32_t sd_record_insert(struct sd_instance *instance, struct sd_table
     return n_inserted;
 }
 
-/* A new record takes the place of `old` in one step; `target` is what the view refers to. */
+/* A new record takes the place of `old` in one step; `target` is what the view refers to. Counts and tokens go on. */
 SD_LOCAL uint32_t sd_record_replace(struct sd_table *t, struct sd_entry *old, const struct sd_entry_view *view,
                                     void *target, uint64_t now_ns)
 {
+    static const struct sd_entry_view no_cells;
+    bool has_cells = t->type->has_direct_counter || t->type->has_direct_meter;
     if (!sd_table_reserve_slot(t))
+        return SD_NO_MEMORY;
+    uint32_t slot = t->free_slot != SD_NO_SLOT ? t->free_slot : t->n_slots;
+    if (has_cells && (!sd_carried_make(t, old->slot) || !sd_carried_make(t, slot)))
         return SD_NO_MEMORY;
     struct sd_entry *e = sd_slot_take(t);
     e->handle = old->handle;
     e->priority = old->priority;
+    e->prefix_bits = old->prefix_bits;
     e->is_const = old->is_const;
     sd_entry_set_times(t, e, view, now_ns);
     memcpy(sd_entry_value(t, e), sd_entry_value(t, old), t->type->key_bytes);
     if (t->mask_at)
         memcpy((uint8_t *)e + t->mask_at, sd_entry_mask(t, old), t->type->key_bytes);
+    sd_entry_begin_cells(t, e, &no_cells, now_ns);
+    if (t->type->has_direct_meter && view->rates)
+        sd_meter_set(sd_entry_meter(t, e), view->rates, now_ns);
+    else if (t->type->has_direct_meter)
+        sd_meter_copy(sd_entry_meter(t, e), sd_entry_meter(t, old));
     sd_target_set(t, e, view, target);
-    uint32_t status = t->structure->replace(t, e);
+    uint32_t status = t->structure->replace(t, old, e);
     if (status != SD_OK) {
         sd_target_unuse(e);
         sd_slot_give_back(t, e);
         return status;
+    }
+    if (has_cells) {
+        sd_carried_of(t, e->slot)->before[e->slot & (SD_CHUNK_SLOTS - 1)] = old->slot + 1;
+        sd_carried_of(t, old->slot)->after[old->slot & (SD_CHUNK_SLOTS - 1)] = e->slot + 1;
+        sd_entry_set_counts(t, e, view);
     }
     t->n_timed = t->n_timed + sd_entry_is_timed(t, e) - sd_entry_is_timed(t, old);
     sd_order_change(&t->order, e->handle, (uint64_t)e->slot + 1);
@@ -110,48 +122,112 @@ SD_LOCAL uint32_t sd_record_replace(struct sd_table *t, struct sd_entry *old, co
     return SD_OK;
 }
 
-SD_LOCAL uint32_t sd_record_modify(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *view,
-                                   uint64_t now_ns, uint64_t *handle)
+/* The record stays, with its cells: lookups read action and data from the structure. */
+SD_LOCAL uint32_t sd_record_exchange(struct sd_table *t, struct sd_entry *e, const struct sd_entry_view *view,
+                                     uint64_t now_ns)
+{
+    if (t->type->has_direct_counter && view->count && !sd_carried_make(t, e->slot))
+        return SD_NO_MEMORY;
+    uint32_t status = t->structure->exchange(t, e, view);
+    if (status != SD_OK)
+        return status;
+    sd_target_set(t, e, view, NULL);
+    t->n_timed -= sd_entry_is_timed(t, e);
+    sd_entry_set_times(t, e, view, now_ns);
+    t->n_timed += sd_entry_is_timed(t, e);
+    sd_entry_set_counts(t, e, view);
+    return SD_OK;
+}
+
+SD_LOCAL uint32_t sd_record_modify_one(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *view,
+                                       uint64_t now_ns, uint64_t *handle)
 {
     struct sd_entry *e = t->structure->find(t, view);
     if (!e)
         return SD_NOT_FOUND;
+    if (e->is_const)
+        return SD_CONST;
     void *target;
     uint32_t status = sd_target_make(instance, t, view, &target);
     if (status != SD_OK)
         return status;
     *handle = e->handle;
-    if (t->type->concurrent_ops & SD_CONCURRENT_MODIFY) {
-        status = sd_record_replace(t, e, view, target, now_ns);
-        if (status != SD_OK && view->kind == SD_ENTRY_ONE_SHOT)
-            free(target);
-        return status;
-    }
-    /* No worker runs: the entry changes where it is. */
-    sd_target_drop(e);
-    sd_target_set(t, e, view, target);
-    t->n_timed -= sd_entry_is_timed(t, e);
-    sd_entry_set_times(t, e, view, now_ns);
-    sd_entry_set_cells(t, e, view, now_ns);
-    t->n_timed += sd_entry_is_timed(t, e);
-    return t->structure->modify ? t->structure->modify(t, e) : SD_OK;
+    /* Rates change with the action in one step, for which the entry needs another meter. */
+    if (t->structure->stores_actions && t->structure->stores_actions(t->type) && !t->type->has_direct_meter)
+        return sd_record_exchange(t, e, view, now_ns);
+    status = sd_record_replace(t, e, view, target, now_ns);
+    if (status != SD_OK && view->kind == SD_ENTRY_ONE_SHOT)
+        free(target);
+    return status;
 }
 
-SD_LOCAL uint32_t sd_record_remove(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *view)
+/* Prefetches the entries with the keys of a batch; with `with_order` also where the insertion order has them. */
+SD_LOCAL void sd_record_prefetch(const struct sd_table *t, const struct sd_entry_view *views, uint32_t n, bool with_order)
+{
+    if (n <= 1 || !t->structure->find_prefetch)
+        return;
+    const struct sd_entry *found[SD_WRITE_BATCH];
+    t->structure->find_prefetch(t, views, n);
+    for (uint32_t i = 0; i < n; i++) {
+        found[i] = t->structure->find(t, &views[i]);
+        if (found[i])
+            __builtin_prefetch(found[i], 1);
+    }
+    for (uint32_t i = 0; with_order && i < n; i++)
+        if (found[i])
+            sd_order_prefetch(&t->order, found[i]->handle);
+}
+
+SD_LOCAL uint32_t sd_record_modify(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *views,
+                                   uint32_t n, uint64_t now_ns, uint64_t *handles, uint8_t *statuses)
+{
+    uint32_t n_modified = 0;
+    for (uint32_t from = 0; from < n; from += SD_WRITE_BATCH) {
+        uint32_t n_batch = n - from < SD_WRITE_BATCH ? n - from : SD_WRITE_BATCH;
+        sd_record_prefetch(t, views + from, n_batch, false);
+        for (uint32_t i = from; i < from + n_batch; i++) {
+            uint32_t status = sd_record_modify_one(instance, t, &views[i], now_ns, &handles[i]);
+            statuses[i] = (uint8_t)status;
+            n_modified += status == SD_OK;
+        }
+    }
+    return n_modified;
+}
+
+SD_LOCAL uint32_t sd_record_remove_one(struct sd_table *t, const struct sd_entry_view *view, uint64_t *handle)
 {
     struct sd_entry *e = t->structure->find(t, view);
     if (!e)
         return SD_NOT_FOUND;
+    if (e->is_const)
+        return SD_CONST;
     uint32_t status = t->structure->remove(t, e);
     if (status != SD_OK)
         return status;
+    *handle = e->handle;
     sd_order_remove(&t->order, e->handle);
     sd_target_unuse(e);
     t->n_timed -= sd_entry_is_timed(t, e);
     sd_table_add_entries(t, -UINT64_C(1));
-    sd_instance_add_bytes(instance, -(uint64_t)sd_touched_bytes(t));
     sd_slot_remove(t, e);
     return SD_OK;
+}
+
+SD_LOCAL uint32_t sd_record_remove(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *views,
+                                   uint32_t n, uint64_t *handles, uint8_t *statuses)
+{
+    uint32_t n_removed = 0;
+    for (uint32_t from = 0; from < n; from += SD_WRITE_BATCH) {
+        uint32_t n_batch = n - from < SD_WRITE_BATCH ? n - from : SD_WRITE_BATCH;
+        sd_record_prefetch(t, views + from, n_batch, true);
+        for (uint32_t i = from; i < from + n_batch; i++) {
+            uint32_t status = sd_record_remove_one(t, &views[i], &handles[i]);
+            statuses[i] = (uint8_t)status;
+            n_removed += status == SD_OK;
+        }
+    }
+    sd_instance_add_bytes(instance, -(uint64_t)n_removed * sd_touched_bytes(t));
+    return n_removed;
 }
 
 SD_LOCAL void sd_record_show(const struct sd_table *t, const struct sd_entry *e, struct sd_entry_view *view)

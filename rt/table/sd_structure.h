@@ -17,8 +17,8 @@
 struct sd_table;
 struct sd_entry;
 
-/* Inserts of a batch that insert_prefetch is called for at once. */
-#define SD_INSERT_BATCH 32u
+/* Operations of a batch whose memory is prefetched together. */
+#define SD_WRITE_BATCH 32u
 
 struct sd_structure_ops {
     /* Entries keep a mask, and value, mask and priority identify an entry; otherwise the key is the identity. */
@@ -42,17 +42,20 @@ struct sd_structure_ops {
     /* Makes room for one entry whose LPM prefixes have this total length; SD_OUT_OF_RANGE if there is no such length.
        NULL: `insert` allocates what it needs. */
     uint32_t (*reserve_one)(struct sd_table *, uint32_t prefix_bits);
-    /* Prefetches memory for up to SD_INSERT_BATCH inserts that follow. NULL: no prefetch. */
+    /* Prefetches memory for up to SD_WRITE_BATCH inserts that follow. NULL: no prefetch. */
     void (*insert_prefetch)(const struct sd_table *, const struct sd_entry_view *, uint32_t n);
+    /* Prefetches what `find` reads for up to SD_WRITE_BATCH keys that follow. NULL: no prefetch. */
+    void (*find_prefetch)(const struct sd_table *, const struct sd_entry_view *, uint32_t n);
     /* The key is new, and reserve_one has returned SD_OK. */
     uint32_t (*insert)(struct sd_table *, struct sd_entry *);
     /* SD_NO_MEMORY if the structure needs memory to shrink. */
     uint32_t (*remove)(struct sd_table *, const struct sd_entry *);
-    /* The new entry takes the place of the old one with the same key in one step, so that each lookup finds one of the
-       two. NULL: entries are modified in place while no worker runs. */
-    uint32_t (*replace)(struct sd_table *, struct sd_entry *);
-    /* An entry was modified in place. NULL: the structure has no copy of its action and data. */
-    uint32_t (*modify)(struct sd_table *, const struct sd_entry *);
+    /* The new entry takes the place of the old one with the same key, beside workers: each lookup finds one of the two. */
+    uint32_t (*replace)(struct sd_table *, const struct sd_entry *old, const struct sd_entry *new_entry);
+    /* Lookups in tables of this type read action and data from the structure and not from the entry, so that an entry keeps
+       its slot and its cells when `exchange` gives it the view's action, beside workers. NULL: they never do. */
+    bool (*stores_actions)(const struct sd_table_type *);
+    uint32_t (*exchange)(struct sd_table *, const struct sd_entry *, const struct sd_entry_view *);
     /* Bytes of memory that a lookup of one entry touches, about. NULL: those of the entry. */
     uint32_t (*touched_bytes)(const struct sd_table *);
 };

@@ -30,16 +30,9 @@ SD_LOCAL const struct sd_structure_ops *sd_structure_of(const struct sd_table_ty
 SD_LOCAL uint32_t sd_concurrent_ops_max(const struct sd_table_type *type)
 {
     const struct sd_structure_ops *structure = sd_structure_of(type);
-    bool has_cells = type->has_direct_counter || type->has_direct_meter;
-    /* The times of an entry are read and written atomically. */
-    uint32_t ops = SD_CONCURRENT_EXPIRE;
-    /* Workers update the cells of counters and meters without synchronisation with readers. */
-    if (!has_cells)
-        ops |= SD_CONCURRENT_READ;
+    /* The times and the cells of an entry are read and written atomically, and all structures can replace an entry. */
+    uint32_t ops = SD_CONCURRENT_EXPIRE | SD_CONCURRENT_READ | SD_CONCURRENT_MODIFY;
     ops |= structure ? structure->concurrent_ops : SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE;
-    /* A new entry would not have the cells of the old one. */
-    if (type->entries_are_inline || (structure && structure->replace && !has_cells))
-        ops |= SD_CONCURRENT_MODIFY;
     return ops;
 }
 

@@ -47,7 +47,7 @@ SD_LOCAL uint32_t sd_table_insert(struct sd_instance *instance, uint32_t table, 
     return status;
 }
 
-/* Reserves memory of the structure and of the insertion order; records are allocated in chunks as they come. */
+/* Reserves memory of the structure, of records and of the insertion order. */
 SD_LOCAL uint32_t sd_table_reserve(struct sd_instance *instance, uint32_t table, uint64_t n)
 {
     struct sd_table *t = sd_table_of(instance, table);
@@ -56,12 +56,14 @@ SD_LOCAL uint32_t sd_table_reserve(struct sd_instance *instance, uint32_t table,
         return status;
     if (n > t->type->size)
         return SD_FULL;
-    if (!t->structure->reserve || n <= t->n_entries)
+    if (n <= t->n_entries)
         return SD_OK;
-    status = t->structure->reserve(t, n);
-    if (status == SD_OK && !sd_order_reserve_many(&t->order, n - t->n_entries))
-        status = SD_NO_MEMORY;
-    return status;
+    uint64_t n_more = n - t->n_entries;
+    status = t->structure->reserve ? t->structure->reserve(t, n) : SD_OK;
+    if (status != SD_OK)
+        return status;
+    bool has_room = t->type->entries_are_inline || sd_table_reserve_slots(t, n_more);
+    return has_room && sd_order_reserve_many(&t->order, n_more) ? SD_OK : SD_NO_MEMORY;
 }
 
 /* An entry that the program declares: it does not count against the size, and of two with one identity the first stays. */
@@ -81,13 +83,20 @@ SD_LOCAL uint32_t sd_table_modify(struct sd_instance *instance, uint32_t table, 
                                   uint64_t now_ns, uint64_t *handle)
 {
     struct sd_table *t = sd_table_of(instance, table);
-    return sd_table_check(t) == SD_OK ? t->entry_ops->modify(instance, t, view, now_ns, handle) : SD_NOT_FOUND;
+    uint8_t status = SD_NOT_FOUND;
+    if (sd_table_check(t) == SD_OK)
+        t->entry_ops->modify(instance, t, view, 1, now_ns, handle, &status);
+    return status;
 }
 
 SD_LOCAL uint32_t sd_table_remove(struct sd_instance *instance, uint32_t table, const struct sd_entry_view *view)
 {
     struct sd_table *t = sd_table_of(instance, table);
-    return sd_table_check(t) == SD_OK ? t->entry_ops->remove(instance, t, view) : SD_NOT_FOUND;
+    uint64_t handle;
+    uint8_t status = SD_NOT_FOUND;
+    if (sd_table_check(t) == SD_OK)
+        t->entry_ops->remove(instance, t, view, 1, &handle, &status);
+    return status;
 }
 
 SD_LOCAL uint32_t sd_table_find(struct sd_instance *instance, uint32_t table, const struct sd_entry_view *key,
@@ -172,9 +181,9 @@ SD_LOCAL uint32_t sd_direct_count(struct sd_instance *instance, uint32_t table, 
     struct sd_entry *e;
     if (sd_direct_entry(instance, table, handle, &t, &e) != SD_OK || !t->type->has_direct_counter)
         return SD_NOT_FOUND;
-    *count = (struct sd_count){0, 0};
-    for (uint32_t i = 0; i < t->n_workers; i++)
-        sd_count_sum(count, e ? sd_entry_count(t, e, i) : &t->default_cells[i].count);
+    *count = e ? sd_slot_count_sum(t, e->slot) : (struct sd_count){0, 0};
+    for (uint32_t i = 0; !e && i < t->n_workers; i++)
+        sd_count_sum(count, &t->default_cells[i].count);
     return SD_OK;
 }
 
@@ -185,10 +194,10 @@ SD_LOCAL uint32_t sd_set_direct_count(struct sd_instance *instance, uint32_t tab
     struct sd_entry *e;
     if (sd_direct_entry(instance, table, handle, &t, &e) != SD_OK || !t->type->has_direct_counter)
         return SD_NOT_FOUND;
-    for (uint32_t i = 0; i < t->n_workers; i++) {
-        struct sd_count *cell = e ? sd_entry_count(t, e, i) : &t->default_cells[i].count;
-        *cell = i == 0 ? count : (struct sd_count){0, 0};
-    }
+    if (e)
+        return sd_entry_set_count(t, e, count) ? SD_OK : SD_NO_MEMORY;
+    for (uint32_t i = 0; i < t->n_workers; i++)
+        t->default_cells[i].count = i == 0 ? count : (struct sd_count){0, 0};
     return SD_OK;
 }
 
@@ -210,13 +219,8 @@ SD_LOCAL uint32_t sd_set_direct_rates(struct sd_instance *instance, uint32_t tab
     struct sd_entry *e;
     if (sd_direct_entry(instance, table, handle, &t, &e) != SD_OK || !t->type->has_direct_meter)
         return SD_NOT_FOUND;
-    sd_meter_set(e ? sd_entry_meter(t, e) : &t->default_meter, rates, now_ns);
+    sd_meter_change(e ? sd_entry_meter(t, e) : &t->default_meter, rates, now_ns);
     return SD_OK;
-}
-
-SD_LOCAL struct sd_colour_counts *sd_direct_colours_at(const struct sd_table *t, const struct sd_entry *e, uint32_t worker)
-{
-    return e ? sd_slot_colours(t, t->type, e->slot, worker) : &t->default_cells[worker].colours;
 }
 
 SD_LOCAL uint32_t sd_direct_colours(struct sd_instance *instance, uint32_t table, uint64_t handle,
@@ -226,9 +230,9 @@ SD_LOCAL uint32_t sd_direct_colours(struct sd_instance *instance, uint32_t table
     struct sd_entry *e;
     if (sd_direct_entry(instance, table, handle, &t, &e) != SD_OK || !t->type->has_direct_meter)
         return SD_NOT_FOUND;
-    *colours = (struct sd_colour_counts){0};
-    for (uint32_t i = 0; i < t->n_workers; i++)
-        sd_colours_sum(colours, sd_direct_colours_at(t, e, i));
+    *colours = e ? sd_slot_colours_sum(t, e->slot) : (struct sd_colour_counts){0};
+    for (uint32_t i = 0; !e && i < t->n_workers; i++)
+        sd_colours_sum(colours, &t->default_cells[i].colours);
     return SD_OK;
 }
 
@@ -239,8 +243,10 @@ SD_LOCAL uint32_t sd_set_direct_colours(struct sd_instance *instance, uint32_t t
     struct sd_entry *e;
     if (sd_direct_entry(instance, table, handle, &t, &e) != SD_OK || !t->type->has_direct_meter)
         return SD_NOT_FOUND;
+    if (e)
+        return sd_entry_set_colours(t, e, colours) ? SD_OK : SD_NO_MEMORY;
     for (uint32_t i = 0; i < t->n_workers; i++)
-        *sd_direct_colours_at(t, e, i) = i == 0 ? *colours : (struct sd_colour_counts){0};
+        t->default_cells[i].colours = i == 0 ? *colours : (struct sd_colour_counts){0};
     return SD_OK;
 }
 

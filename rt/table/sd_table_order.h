@@ -176,26 +176,73 @@ SD_INLINE void sd_order_next(const struct sd_order *o, struct sd_order_at *at)
     sd_order_settle(o, at);
 }
 
+/* The piece begins behind the handle, or is empty. */
+SD_INLINE bool sd_order_is_behind(const struct sd_order *o, uint64_t piece, uint64_t handle)
+{
+    return o->pieces[piece].n == 0 || o->pieces[piece].handle > handle;
+}
+
+/* The number of the last piece that does not begin behind the handle; 0 if all do. There are pieces. */
+SD_LOCAL uint64_t sd_order_piece_of(const struct sd_order *o, uint64_t handle)
+{
+    uint64_t n = o->n_pieces - (o->n_pieces > 1 && o->pieces[o->n_pieces - 1].n == 0);
+    uint64_t first = o->pieces[0].handle, last = o->pieces[n - 1].handle;
+    if (n == 1 || handle <= first)
+        return 0;
+    if (handle >= last)
+        return n - 1;
+    /* In proportion: right as long as nothing was packed, and near after that. */
+    uint64_t low = (uint64_t)((double)(handle - first) * (double)(n - 1) / (double)(last - first)), high, step = 1;
+    low = low < n - 1 ? low : n - 1;
+    if (sd_order_is_behind(o, low, handle)) {
+        for (high = low; sd_order_is_behind(o, low, handle); step *= 2) {
+            high = low;
+            low = low > step ? low - step : 0;
+        }
+    } else {
+        for (high = low + 1; high < n && !sd_order_is_behind(o, high, handle); step *= 2) {
+            low = high;
+            high = n - high > step ? high + step : n;
+        }
+    }
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (sd_order_is_behind(o, middle, handle))
+            high = middle;
+        else
+            low = middle;
+    }
+    return low;
+}
+
+/* Prefetches the element of a handle, for a change of it. */
+SD_LOCAL void sd_order_prefetch(const struct sd_order *o, uint64_t handle)
+{
+    const struct sd_order_piece *piece = &o->pieces[sd_order_piece_of(o, handle)];
+    uint64_t i = piece->handles ? SD_ORDER_PIECE / 2 : (handle - piece->handle) % SD_ORDER_PIECE;
+    __builtin_prefetch(&piece->entries[i], 1);
+    if (piece->handles)
+        __builtin_prefetch(&piece->handles[i]);
+}
+
 /* The element with the smallest handle that is not below this one. */
 SD_LOCAL struct sd_order_at sd_order_from(const struct sd_order *o, uint64_t handle)
 {
-    /* The last piece that does not begin behind it. */
-    uint64_t low = 0, high = o->n_pieces;
-    while (high - low > 1) {
-        uint64_t middle = low + (high - low) / 2;
-        if (o->pieces[middle].n > 0 && o->pieces[middle].handle <= handle)
-            low = middle;
-        else
-            high = middle;
-    }
+    uint64_t low = o->n_pieces > 0 ? sd_order_piece_of(o, handle) : 0;
     struct sd_order_at at = {0, 0, low, 0};
     if (o->n_pieces > 0 && o->pieces[low].handle < handle) {
         const struct sd_order_piece *piece = &o->pieces[low];
         if (!piece->handles) {
             at.i = handle - piece->handle < piece->n ? (uint32_t)(handle - piece->handle) : piece->n;
         } else {
-            while (at.i < piece->n && piece->handles[at.i] < handle)
-                at.i++;
+            uint32_t end = piece->n;
+            while (at.i < end) {
+                uint32_t middle = at.i + (end - at.i) / 2;
+                if (piece->handles[middle] < handle)
+                    at.i = middle + 1;
+                else
+                    end = middle;
+            }
         }
     }
     sd_order_settle(o, &at);

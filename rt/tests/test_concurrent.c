@@ -1,6 +1,7 @@
 /*
  * Tables that are written while workers look things up: what is found was written for that key as a whole, it stays as it
- * is until the worker's next boundary, and an entry that is not changed is always found.
+ * is until the worker's next boundary, and an entry that is not changed is always found. No count is lost or doubled by
+ * modifications.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -11,10 +12,28 @@ static const struct sd_control_ops *const ops = &sd_control_ops;
 
 enum { N_READERS = 2, N_STAY = 300, N_CHANGE = 100, N_COME = 3600, N_BURST = 32, N_BATCH = 20, MUCH = 2 };
 
-/* Counted entries expire, too; the others of exact tables lead to one-shots. */
-enum mix { LEAN, COUNTED, ONE_SHOTS, DIRECT, LPM, RANKED, N_MIXES };
+enum base { EXACT, ONE_SHOTS, DIRECT, LPM, RANKED };
 
-static const char *const names[N_MIXES] = {"lean", "counted", "one-shots", "direct", "lpm", "ranked"};
+struct mix {
+    const char *name;
+    enum base base;
+    /* Counted entries of exact tables expire, too. */
+    bool is_counted, is_metered;
+};
+
+static const struct mix mixes[] = {
+    {"lean", EXACT, false, false},
+    {"counted", EXACT, true, false},
+    {"metered", EXACT, true, true},
+    {"one-shots", ONE_SHOTS, false, false},
+    {"counted one-shots", ONE_SHOTS, true, false},
+    {"direct", DIRECT, false, false},
+    {"metered direct", DIRECT, true, true},
+    {"lpm", LPM, false, false},
+    {"counted lpm", LPM, true, false},
+    {"ranked", RANKED, false, false},
+    {"metered ranked", RANKED, false, true},
+};
 
 /* What an entry leads to. */
 struct written {
@@ -25,7 +44,7 @@ struct written {
 _Static_assert(sizeof(struct written) == DATA_BYTES_MAX, "the data of an action");
 
 static struct fixture fixture;
-static enum mix mix;
+static const struct mix *mix;
 static bool is_done;
 
 /* --- Entries, by number: first those that stay, then those that are changed, then those that come and go --- */
@@ -33,30 +52,37 @@ static bool is_done;
 /* Those that come lie below those that are always there. */
 static bool is_below(void)
 {
-    return mix == LPM || mix == RANKED;
+    return mix->base == LPM || mix->base == RANKED;
 }
 
 static uint32_t mask_of(uint32_t i)
 {
     bool stays = i < N_STAY + N_CHANGE;
-    return !is_below() ? UINT32_MAX : stays ? 0xfffff000 : mix == LPM ? 0xffffff00 : 0xfffff0ff;
+    return !is_below() ? UINT32_MAX : stays ? 0xfffff000 : mix->base == LPM ? 0xffffff00 : 0xfffff0ff;
 }
 
 static uint32_t value_of(uint32_t i)
 {
     if (!is_below())
-        return mix == DIRECT ? i : i * UINT32_C(2654435761);
+        return mix->base == DIRECT ? i : i * UINT32_C(2654435761);
     if (i < N_STAY + N_CHANGE)
         return i << 12;
     i -= N_STAY + N_CHANGE;
     uint32_t below = 1 + i / (N_STAY + N_CHANGE);
-    return i % (N_STAY + N_CHANGE) << 12 | (mix == LPM ? below << 8 : below);
+    return i % (N_STAY + N_CHANGE) << 12 | (mix->base == LPM ? below << 8 : below);
 }
 
 static struct written written(uint32_t value, uint32_t mask, uint64_t generation)
 {
     uint64_t check = (value + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (mask + generation * 3) * UINT64_C(0xff51afd7ed558ccd);
     return (struct written){value, mask, generation, check};
+}
+
+/* Packets are red in odd generations of an entry, and green in even ones. */
+static const struct sd_meter_rates *rates_of(uint64_t generation)
+{
+    static const struct sd_meter_rates all[] = {{.is_set = 0}, {.is_set = 1}};
+    return &all[generation % 2];
 }
 
 /* The entry with this number as a view; what that points to is static. */
@@ -74,13 +100,14 @@ static struct sd_entry_view view_of(uint32_t i, uint64_t generation)
     return (struct sd_entry_view){
         .value = (const uint8_t *)&data->value,
         .mask = (const uint8_t *)&data->mask,
-        .priority = mix == RANKED ? 1 + (int32_t)(i % 7) * (i >= N_STAY + N_CHANGE) : 0,
-        .kind = mix == ONE_SHOTS ? SD_ENTRY_ONE_SHOT : SD_ENTRY_ACTION,
-        .what = mix == ONE_SHOTS ? 0 : MUCH,
+        .priority = mix->base == RANKED ? 1 + (int32_t)(i % 7) * (i >= N_STAY + N_CHANGE) : 0,
+        .kind = mix->base == ONE_SHOTS ? SD_ENTRY_ONE_SHOT : SD_ENTRY_ACTION,
+        .what = mix->base == ONE_SHOTS ? 0 : MUCH,
         .data = (const uint8_t *)data,
-        .n_weighted = mix == ONE_SHOTS ? 2 : 0,
+        .n_weighted = mix->base == ONE_SHOTS ? 2 : 0,
         .weighted = weighted,
-        .count = mix == COUNTED ? &count : NULL,
+        .count = mix->is_counted ? &count : NULL,
+        .rates = mix->is_metered ? rates_of(generation) : NULL,
     };
 }
 
@@ -89,7 +116,7 @@ static struct sd_entry_view view_of(uint32_t i, uint64_t generation)
 struct reader {
     pthread_t thread;
     struct sd_worker *worker;
-    uint64_t n_hits, n_misses, n_stay_hits;
+    uint64_t n_hits, n_misses, n_stay_hits, n_change_hits;
     /* Bursts that it has ended; read by the writer. */
     uint64_t n_bursts;
     /* It has found entries, found nothing where that is possible, and found entries that stay; read by the writer. */
@@ -142,15 +169,20 @@ static void *read_on(void *context)
             }
             r->n_hits++;
             check_found(found[i], keys[i], &seen[i]);
-            if (is_below() && seen[i].mask != mask_of(0))
-                continue;
-            r->n_stay_hits += numbers[i] < N_STAY;
-            if (numbers[i] < N_STAY) {
+            if (mix->is_metered)
+                CHECK(sd_direct_meter_colour(w, 0) == (seen[i].generation % 2 ? SD_RED : SD_GREEN));
+            uint32_t number = numbers[i];
+            if (is_below())
+                number = seen[i].mask == mask_of(0) ? seen[i].value >> 12 : UINT32_MAX;
+            r->n_stay_hits += number < N_STAY;
+            if (number < N_STAY) {
                 CHECK(seen[i].generation == 0);
-            } else if (numbers[i] < N_STAY + N_CHANGE) {
-                uint64_t *last = &last_generation[numbers[i] - N_STAY];
-                /* What was asked for first may be answered with what was there then. */
-                CHECK(seen[i].generation >= *last || i % 4 < 2);
+            } else if (number < N_STAY + N_CHANGE) {
+                r->n_change_hits++;
+                uint64_t *last = &last_generation[number - N_STAY];
+                /* What was asked for first may be answered with what was there then; and several words lead to a prefix, one
+                   of which is changed after the other. */
+                CHECK(seen[i].generation + (mix->base == LPM) >= *last || i % 4 < 2);
                 if (seen[i].generation > *last)
                     *last = seen[i].generation;
             }
@@ -170,17 +202,47 @@ static void *read_on(void *context)
 
 /* --- The writer --- */
 
+/* The handles of the entries that stay and that are changed, and the counts that were read last. */
+static uint64_t all_handles[N_STAY + N_CHANGE];
+static struct sd_count last_counts[N_STAY + N_CHANGE];
+
+/* Counts never fall while entries are modified. Returns the sum of all packets from `from` on. */
+static uint64_t read_counts(uint32_t from, uint32_t end)
+{
+    uint64_t n_packets = 0;
+    for (uint32_t i = from; i < end; i++) {
+        struct sd_count count = {0, 7}, *last = &last_counts[i];
+        struct sd_colour_counts colours = {0};
+        if (mix->is_counted)
+            CHECK(ops->direct_count(fixture.instance, 0, all_handles[i], &count) == SD_OK);
+        CHECK(count.n_bytes == 7);
+        if (mix->is_metered)
+            CHECK(ops->direct_colours(fixture.instance, 0, all_handles[i], &colours) == SD_OK);
+        if (!mix->is_counted)
+            for (uint32_t j = 0; j < SD_N_COLOURS; j++)
+                count.n_packets += colours.counts[j].n_packets;
+        CHECK(count.n_packets >= last->n_packets);
+        *last = count;
+        n_packets += count.n_packets;
+    }
+    return n_packets;
+}
+
 static void write_on(uint32_t n_rounds)
 {
     static bool is_there[N_COME];
-    uint64_t state = mix + 1, handle;
-    bool can_modify = fixture.tables[0].concurrent_ops & SD_CONCURRENT_MODIFY;
+    uint64_t state = (uint64_t)(mix - mixes) + 1, handle;
     memset(is_there, 0, sizeof is_there);
     for (uint32_t round = 1; round <= n_rounds; round++) {
-        for (uint32_t i = 0; can_modify && i < N_CHANGE; i++) {
+        for (uint32_t i = 0; i < N_CHANGE; i++) {
             struct sd_entry_view view = view_of(N_STAY + i, round);
+            view.count = NULL;
             CHECK(ops->table_modify(fixture.instance, 0, &view, round, &handle) == SD_OK);
+            CHECK(handle == all_handles[N_STAY + i]);
+            if (i % 8 == 0)
+                read_counts(N_STAY + i, N_STAY + i + 1);
         }
+        read_counts(0, N_STAY + N_CHANGE);
         for (uint32_t i = 0; i < 200; i++) {
             uint32_t at = (uint32_t)below(&state, N_COME);
             struct sd_entry_view view = view_of(N_STAY + N_CHANGE + at, round);
@@ -212,12 +274,14 @@ static void describe(void)
 {
     fixture_begin(&fixture);
     struct sd_table_type *type = fixture_table(&fixture, 1 << 20);
-    static const uint32_t kinds[N_MIXES] = {[LPM] = SD_MATCH_LPM, [RANKED] = SD_MATCH_TERNARY};
-    fixture_key(type, fixture.keys[0], kinds[mix], mix == DIRECT ? 12 : 32, mix == DIRECT ? 2 : 4, 0);
-    type->has_idle_timeout = mix == COUNTED;
-    type->has_direct_counter = mix == COUNTED;
+    static const uint32_t kinds[] = {[LPM] = SD_MATCH_LPM, [RANKED] = SD_MATCH_TERNARY};
+    bool is_direct = mix->base == DIRECT;
+    fixture_key(type, fixture.keys[0], kinds[mix->base], is_direct ? 12 : 32, is_direct ? 2 : 4, 0);
+    type->has_idle_timeout = mix->base == EXACT && mix->is_counted;
+    type->has_direct_counter = mix->is_counted;
     type->direct_counter_unit = SD_UNIT_PACKETS;
-    if (mix == ONE_SHOTS) {
+    type->has_direct_meter = mix->is_metered;
+    if (mix->base == ONE_SHOTS) {
         fixture.pipeline.n_objects = 1;
         fixture.objects[0] = (struct sd_object_type){.kind = SD_OBJECT_ACTION_SELECTOR, .data_bytes = DATA_BYTES_MAX};
         type->profile = 0;
@@ -230,15 +294,13 @@ static void run(uint32_t n_rounds)
     fixture_create(&fixture, N_READERS);
     struct sd_instance *instance = fixture.instance;
     uint64_t handle;
-    uint32_t beside = fixture.tables[0].concurrent_ops, wanted = SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE;
-    CHECK((beside & wanted) == wanted);
-    CHECK(!(beside & SD_CONCURRENT_MODIFY) == (mix != LEAN && mix != ONE_SHOTS && mix != DIRECT) && !(beside & SD_CONCURRENT_READ) == (mix == COUNTED));
-    uint64_t handles[N_STAY];
+    uint32_t wanted = SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_MODIFY | SD_CONCURRENT_REMOVE;
+    CHECK(fixture.tables[0].concurrent_ops == (wanted | SD_CONCURRENT_EXPIRE));
+    memset(last_counts, 0, sizeof last_counts);
     for (uint32_t i = 0; i < N_STAY + N_CHANGE; i++) {
         struct sd_entry_view view = view_of(i, 0);
         CHECK(ops->table_insert(instance, 0, &view, 0, &handle) == SD_OK);
-        if (i < N_STAY)
-            handles[i] = handle;
+        all_handles[i] = handle;
     }
     __atomic_store_n(&is_done, false, __ATOMIC_RELAXED);
     struct reader readers[N_READERS];
@@ -255,28 +317,29 @@ static void run(uint32_t n_rounds)
         while (!__atomic_load_n(&readers[i].has_seen_all, __ATOMIC_RELAXED))
             sched_yield();
     __atomic_store_n(&is_done, true, __ATOMIC_RELAXED);
-    uint64_t n_hits = 0, n_misses = 0, n_stay_hits = 0, n_counted = 0;
+    uint64_t n_hits = 0, n_misses = 0, n_stay_hits = 0, n_change_hits = 0;
     for (uint32_t i = 0; i < N_READERS; i++) {
         CHECK(pthread_join(readers[i].thread, NULL) == 0);
         n_hits += readers[i].n_hits;
         n_misses += readers[i].n_misses;
         n_stay_hits += readers[i].n_stay_hits;
+        n_change_hits += readers[i].n_change_hits;
     }
     if (n_hits == 0 || (n_misses == 0) != is_below() || n_stay_hits == 0) {
-        fprintf(stderr, "%s: nobody has looked\n", names[mix]);
+        fprintf(stderr, "%s: nobody has looked\n", mix->name);
         abort();
     }
-    for (uint32_t i = 0; mix == COUNTED && i < N_STAY; i++) {
-        struct sd_count count;
-        CHECK(ops->direct_count(instance, 0, handles[i], &count) == SD_OK);
-        n_counted += count.n_packets;
+    if (mix->is_counted || mix->is_metered) {
+        CHECK(read_counts(0, N_STAY) == n_stay_hits);
+        CHECK(read_counts(N_STAY, N_STAY + N_CHANGE) == n_change_hits);
     }
-    CHECK(mix != COUNTED || n_counted == n_stay_hits);
     /* Removed memory can be reclaimed as soon as no worker runs packets. */
     struct sd_table *t = &instance->tables[0];
     sd_slots_collect(t);
     sd_slots_collect(t);
     CHECK(t->removed_slot == SD_NO_SLOT && t->waiting_slot == SD_NO_SLOT && t->limbo.n == 0);
+    if (mix->is_counted || mix->is_metered)
+        CHECK(read_counts(N_STAY, N_STAY + N_CHANGE) == n_change_hits);
     fixture_end(&fixture);
 }
 
@@ -287,7 +350,9 @@ int main(void)
 #else
     uint32_t n_rounds = 30;
 #endif
-    for (mix = 0; mix < N_MIXES; mix++)
+    for (uint32_t i = 0; i < SD_ARRAY_LEN(mixes); i++) {
+        mix = &mixes[i];
         run(n_rounds);
+    }
     return 0;
 }

@@ -9,7 +9,7 @@ static const struct sd_control_ops *const ops = &sd_control_ops;
 /* --- The list --- */
 
 struct listed {
-    bool is_live;
+    bool is_live, is_const;
     uint8_t value[KEY_BYTES_MAX], mask[KEY_BYTES_MAX];
     int32_t priority;
     uint32_t action;
@@ -18,11 +18,15 @@ struct listed {
     bool is_reported;
     uint64_t reported_ns;
     struct sd_count count;
+    /* In a write: the count is written, too. */
+    bool has_count;
 };
 
 /* Handles are positions. */
 static struct listed list[N_LISTED];
 static uint64_t n_listed, n_live;
+/* Changes of constant entries that were refused. */
+static uint64_t n_const;
 
 static uint32_t listed_prefix(const struct sd_table_type *type, const struct listed *e)
 {
@@ -283,6 +287,75 @@ static void insert_batch(const struct sd_table_type *type, struct sd_instance *i
     CHECK(n_inserted == n_expected && ops->table_n_entries(instance, 0) == n_live);
 }
 
+/* What the list does when a controller modifies an entry. */
+static uint32_t listed_modify(const struct sd_table_type *type, const struct listed *e, uint64_t now_ns, uint64_t *handle)
+{
+    struct sd_entry_view view = view_of(e);
+    struct listed *there = listed_find(type, &view);
+    if (!there || there->is_const)
+        return there ? SD_CONST : SD_NOT_FOUND;
+    if (e->action >= type->n_actions)
+        return SD_OUT_OF_RANGE;
+    *handle = (uint64_t)(there - list);
+    there->action = e->action;
+    memcpy(there->data, e->data, sizeof e->data);
+    there->idle_timeout_ns = e->idle_timeout_ns;
+    there->last_hit_ns = type->has_idle_timeout ? now_ns : 0;
+    there->is_reported = false;
+    if (e->has_count)
+        there->count = e->count;
+    return SD_OK;
+}
+
+static uint32_t listed_remove(const struct sd_table_type *type, const struct listed *e, uint64_t *handle)
+{
+    struct sd_entry_view view = view_of(e);
+    struct listed *there = listed_find(type, &view);
+    if (!there || there->is_const)
+        return there ? SD_CONST : SD_NOT_FOUND;
+    *handle = (uint64_t)(there - list);
+    there->is_live = false;
+    n_live--;
+    return SD_OK;
+}
+
+/* Keys that are not there, keys twice in the batch, constant entries, and actions that there are not. */
+static void change_batch(const struct sd_table_type *type, struct sd_instance *instance, bool has_priority,
+                         uint64_t now_ns)
+{
+    static struct listed entries[BATCH_MAX];
+    static struct sd_entry_view views[BATCH_MAX];
+    struct sd_table *t = &instance->tables[0];
+    uint64_t handles[BATCH_MAX];
+    uint8_t statuses[BATCH_MAX];
+    bool removes = below(&state, 3) == 0;
+    uint32_t n = (uint32_t)below(&state, removes ? 12 : BATCH_MAX + 1), n_expected = 0, n_done;
+    for (uint32_t i = 0; i < n; i++) {
+        random_write(&entries[i], type, has_priority);
+        if (i > 0 && below(&state, 4) == 0)
+            entries[i] = entries[below(&state, i)];
+        if (below(&state, 16) == 0)
+            entries[i].action = type->n_actions;
+        entries[i].has_count = below(&state, 4) == 0;
+        entries[i].count = (struct sd_count){below(&state, 100), below(&state, 100)};
+        views[i] = view_of(&entries[i]);
+        views[i].count = entries[i].has_count ? &entries[i].count : NULL;
+    }
+    if (removes)
+        n_done = t->entry_ops->remove(instance, t, views, n, handles, statuses);
+    else
+        n_done = t->entry_ops->modify(instance, t, views, n, now_ns, handles, statuses);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t handle = 0;
+        uint32_t status = removes ? listed_remove(type, &entries[i], &handle)
+                                  : listed_modify(type, &entries[i], now_ns, &handle);
+        CHECK(statuses[i] == status && (status != SD_OK || handles[i] == handle));
+        n_expected += status == SD_OK;
+        n_const += status == SD_CONST;
+    }
+    CHECK(n_done == n_expected && ops->table_n_entries(instance, 0) == n_live);
+}
+
 static void check_all(const struct sd_table_type *type, struct sd_instance *instance)
 {
     struct sd_entry_view view;
@@ -363,7 +436,7 @@ static void run(enum mix mix, uint32_t key_bytes, int n_steps)
         CHECK(sd_table_add_initial(f.instance, 0, &view) == SD_OK);
         CHECK(ops->table_find(f.instance, 0, &view, &view) == SD_OK && view.is_const);
         if (is_new) {
-            e->is_live = true;
+            e->is_live = e->is_const = true;
             n_listed++;
             n_live++;
         }
@@ -388,22 +461,15 @@ static void run(enum mix mix, uint32_t key_bytes, int n_steps)
             CHECK(status == listed_insert(type, e, now_ns));
             CHECK(status != SD_OK || handle == next);
         } else if (choice < 55) {
-            CHECK(ops->table_remove(f.instance, 0, &view) == (there ? SD_OK : SD_NOT_FOUND));
-            if (there) {
-                there->is_live = false;
-                n_live--;
-            }
+            CHECK(ops->table_remove(f.instance, 0, &view) == listed_remove(type, e, &handle));
         } else if (choice < 65) {
-            uint32_t status = ops->table_modify(f.instance, 0, &view, now_ns, &handle);
-            CHECK(status == (there ? SD_OK : SD_NOT_FOUND));
-            if (there) {
-                CHECK(handle == (uint64_t)(there - list));
-                there->action = e->action;
-                memcpy(there->data, e->data, sizeof e->data);
-                there->idle_timeout_ns = e->idle_timeout_ns;
-                there->last_hit_ns = type->has_idle_timeout ? now_ns : 0;
-                there->is_reported = false;
+            if (below(&state, 20) == 0) {
+                change_batch(type, f.instance, has_priority, now_ns);
+                continue;
             }
+            uint64_t expected = handle;
+            uint32_t status = ops->table_modify(f.instance, 0, &view, now_ns, &handle);
+            CHECK(status == listed_modify(type, e, now_ns, &expected) && (status != SD_OK || handle == expected));
         } else if (choice < 70) {
             CHECK(ops->table_find(f.instance, 0, &view, &found) == (there ? SD_OK : SD_NOT_FOUND));
             if (there)
@@ -427,7 +493,7 @@ static void run(enum mix mix, uint32_t key_bytes, int n_steps)
             if (there) {
                 CHECK(got.handle == (uint64_t)(there - list) && got.action == there->action);
                 CHECK(memcmp(got.data, there->data, DATA_BYTES_MAX) == 0);
-                CHECK((uintptr_t)got.data % (type->entries_are_inline ? 8 : 16) == 0);
+                CHECK((uintptr_t)got.data % (type->structure == SD_STRUCTURE_EXACT ? 8 : 16) == 0);
                 n_hits++;
                 there->last_hit_ns = type->has_idle_timeout ? now_ns : 0;
                 there->is_reported = false;
@@ -789,6 +855,7 @@ int main(void)
         /* Neither all nor nothing, or little was tested. */
         CHECK(n_hits_of_mix * 20 > n_lookups_of_mix && n_hits_of_mix * 20 < n_lookups_of_mix * 19);
     }
+    CHECK(n_const > 100);
     /* Short keys again, of one element and of several. */
     for (uint64_t seed = 0; seed < 12; seed++) {
         state = 100000 + seed;

@@ -138,6 +138,87 @@ SD_LOCAL void sd_unmap_large(void *memory, size_t n_bytes)
         munmap(memory, n_bytes ? n_bytes : 1);
 }
 
+/*
+ * Memory that is cut into pieces and freed together: blocks whose size grows with what there is, in huge pages as soon as
+ * they are large, or that is reserved.
+ */
+struct sd_block {
+    uint8_t *bytes;
+    size_t n_bytes;
+};
+
+struct sd_blocks {
+    /* The last one is used up to `at`. */
+    struct sd_block *blocks;
+    uint64_t n_blocks, capacity;
+    size_t at;
+    size_t n_bytes;
+};
+
+/* Blocks of this size and above are mapped. */
+#define SD_BLOCK_MAPPED_BYTES ((size_t)64 << 10)
+#define SD_BLOCK_BYTES_MAX ((size_t)64 << 20)
+
+SD_LOCAL void sd_blocks_free(struct sd_blocks *b)
+{
+    for (uint64_t i = 0; i < b->n_blocks; i++) {
+        if (b->blocks[i].n_bytes < SD_BLOCK_MAPPED_BYTES)
+            free(b->blocks[i].bytes);
+        else
+            sd_unmap_large(b->blocks[i].bytes, b->blocks[i].n_bytes);
+    }
+    free(b->blocks);
+    memset(b, 0, sizeof *b);
+}
+
+SD_INLINE size_t sd_blocks_left(const struct sd_blocks *b)
+{
+    return b->n_blocks ? b->blocks[b->n_blocks - 1].n_bytes - b->at : 0;
+}
+
+/* Appends a block; the rest of the last one is not used any more. NULL when memory is short. */
+SD_LOCAL const struct sd_block *sd_blocks_add(struct sd_blocks *b, size_t n_bytes)
+{
+    struct sd_block *blocks = sd_reserve(b->blocks, &b->capacity, b->n_blocks + 1, sizeof *blocks);
+    if (!blocks)
+        return NULL;
+    b->blocks = blocks;
+    n_bytes = sd_round_up(n_bytes, n_bytes >= SD_HUGE_BYTES ? SD_HUGE_BYTES : SD_LINE_BYTES);
+    uint8_t *bytes = n_bytes < SD_BLOCK_MAPPED_BYTES ? sd_alloc_lines(1, n_bytes) : sd_map_large(n_bytes);
+    if (!bytes)
+        return NULL;
+    blocks += b->n_blocks++;
+    *blocks = (struct sd_block){bytes, n_bytes};
+    b->n_bytes += n_bytes;
+    b->at = 0;
+    return blocks;
+}
+
+/* Zeroed memory, aligned to cache lines; NULL when memory is short. */
+SD_LOCAL void *sd_blocks_take(struct sd_blocks *b, size_t n_bytes)
+{
+    n_bytes = sd_round_up(n_bytes, SD_LINE_BYTES);
+    if (sd_blocks_left(b) < n_bytes) {
+        size_t wanted = b->n_bytes / 8 < SD_BLOCK_BYTES_MAX ? b->n_bytes / 8 : SD_BLOCK_BYTES_MAX;
+        if (!sd_blocks_add(b, wanted < n_bytes ? n_bytes : wanted))
+            return NULL;
+    }
+    void *taken = b->blocks[b->n_blocks - 1].bytes + b->at;
+    b->at += n_bytes;
+    return taken;
+}
+
+/* Makes sure of so many bytes in one block, and that their pages exist; false when memory is short. */
+SD_LOCAL bool sd_blocks_reserve(struct sd_blocks *b, size_t n_bytes)
+{
+    if (sd_blocks_left(b) >= n_bytes)
+        return true;
+    const struct sd_block *block = sd_blocks_add(b, n_bytes);
+    if (block && block->n_bytes >= SD_BLOCK_MAPPED_BYTES)
+        sd_populate(block->bytes, block->n_bytes);
+    return block != NULL;
+}
+
 /* Zeroed memory whose pages are allocated on the first write. */
 struct sd_lazy {
     uint8_t *bytes;

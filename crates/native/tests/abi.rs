@@ -104,6 +104,7 @@ const NUMBERS: &[(&str, u64)] = &[
     ("SD_NO_MEMORY", abi::status::NO_MEMORY as u64),
     ("SD_IN_USE", abi::status::IN_USE as u64),
     ("SD_OUT_OF_RANGE", abi::status::OUT_OF_RANGE as u64),
+    ("SD_CONST", abi::status::CONST as u64),
     ("SD_CONCURRENT_READ", abi::concurrent_op::READ as u64),
     ("SD_CONCURRENT_INSERT", abi::concurrent_op::INSERT as u64),
     ("SD_CONCURRENT_MODIFY", abi::concurrent_op::MODIFY as u64),

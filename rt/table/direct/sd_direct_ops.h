@@ -41,6 +41,13 @@ SD_LOCAL uint32_t sd_direct_table_insert(struct sd_table *t, struct sd_entry *e)
     return SD_OK;
 }
 
+SD_LOCAL uint32_t sd_direct_table_replace(struct sd_table *t, const struct sd_entry *old, const struct sd_entry *e)
+{
+    struct sd_entry *new_entry = sd_entry_at(t, e->slot);
+    __atomic_store_n(sd_direct_table_at(t, sd_entry_value(t, old)), new_entry, __ATOMIC_RELEASE);
+    return SD_OK;
+}
+
 SD_LOCAL uint32_t sd_direct_table_remove(struct sd_table *t, const struct sd_entry *e)
 {
     __atomic_store_n(sd_direct_table_at(t, sd_entry_value(t, e)), NULL, __ATOMIC_RELEASE);
@@ -55,7 +62,7 @@ static const SD_UNUSED struct sd_structure_ops sd_direct_ops = {
     .find = sd_direct_table_find,
     .insert = sd_direct_table_insert,
     .remove = sd_direct_table_remove,
-    .replace = sd_direct_table_insert,
+    .replace = sd_direct_table_replace,
 };
 
 #endif

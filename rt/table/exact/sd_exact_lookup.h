@@ -3,7 +3,7 @@
  *
  * The structure stores beside each key either a struct sd_exact_value (slot and action) or, in tables with inline entries,
  * a struct sd_inline_value (action and handle in a word); action data follow both. So a packet reads the entry only if
- * the table counts, meters, expires or has a profile.
+ * the table meters, expires or has a profile; a counter's cell is found by the slot.
  */
 #ifndef SD_EXACT_LOOKUP_H
 #define SD_EXACT_LOOKUP_H
@@ -39,6 +39,12 @@ SD_ALWAYS_INLINE bool sd_table_uses_entries(const struct sd_table_type *type)
 {
     return type->has_idle_timeout || type->has_direct_counter || type->has_direct_meter ||
            type->profile != UINT32_MAX;
+}
+
+/* Lookups read action and data beside the key, not in the entry, which the control plane may change meanwhile. */
+SD_ALWAYS_INLINE bool sd_exact_stores_actions(const struct sd_table_type *type)
+{
+    return type->profile == UINT32_MAX;
 }
 
 SD_ALWAYS_INLINE struct sd_exact_shape sd_table_shape(const struct sd_table_type *type, uint32_t key_bytes)
@@ -96,7 +102,17 @@ SD_ALWAYS_INLINE void sd_exact_lookup_prefetch_record(const struct sd_worker *w,
         return;
     struct sd_exact_value value;
     memcpy(&value, state->at + sd_exact_value_at(sd_table_shape(type, key_bytes)), sizeof value);
-    sd_entry_prefetch(w, t, type, value.slot);
+    if (!sd_exact_stores_actions(type)) {
+        sd_entry_prefetch(w, t, type, value.slot);
+        return;
+    }
+    const struct sd_chunk *chunk = sd_chunk_at(t, value.slot);
+    if (type->has_idle_timeout)
+        __builtin_prefetch(sd_entry_times(t, sd_chunk_entry(t, chunk, value.slot)), 1);
+    if (type->has_direct_meter)
+        __builtin_prefetch(sd_entry_meter(t, sd_chunk_entry(t, chunk, value.slot)), 1);
+    if (type->has_direct_counter)
+        __builtin_prefetch(sd_chunk_count(chunk, value.slot, w->index), 1);
 }
 
 /* The full lookup, for keys that are not the candidate: the value, or NULL. Pure, so that callers keep in registers what
@@ -137,7 +153,17 @@ SD_ALWAYS_INLINE struct sd_found sd_exact_lookup_finish(struct sd_worker *w, str
     if (!type->entries_are_inline) {
         struct sd_exact_value value;
         memcpy(&value, at, sizeof value);
-        return sd_table_hit_slot(w, packet, table, type, value.slot, selector_hash);
+        if (!sd_exact_stores_actions(type))
+            return sd_table_hit_slot(w, packet, table, type, value.slot, selector_hash);
+        const struct sd_chunk *chunk = sd_chunk_at(t, value.slot);
+        struct sd_entry *e = sd_chunk_entry(t, chunk, value.slot);
+        struct sd_count *count = type->has_direct_counter ? sd_chunk_count(chunk, value.slot, w->index) : NULL;
+        sd_entry_hit(w, packet, t, table, type, e, count);
+        struct sd_found stored = {at + sizeof value, value.what, UINT32_MAX, 0, NULL, true};
+#ifdef SD_WANTS_HANDLES
+        stored.handle = e->handle;
+#endif
+        return stored;
     }
     struct sd_inline_value value;
     memcpy(&value, at, sizeof value);

@@ -49,11 +49,21 @@ SD_LOCAL uint32_t sd_exact_table_reserve(struct sd_table *t, uint64_t n)
 SD_LOCAL void sd_exact_table_insert_prefetch(const struct sd_table *t, const struct sd_entry_view *views, uint32_t n)
 {
     struct sd_exact_shape shape = sd_exact_table_shape(t);
-    uint64_t hashes[SD_INSERT_BATCH];
+    uint64_t hashes[SD_WRITE_BATCH];
     for (uint32_t i = 0; i < n; i++)
         hashes[i] = sd_exact_start_insert(&t->exact, shape, views[i].value);
     for (uint32_t i = 0; i < n; i++)
         sd_exact_prefetch_insert(&t->exact, shape, hashes[i]);
+}
+
+SD_LOCAL void sd_exact_table_find_prefetch(const struct sd_table *t, const struct sd_entry_view *views, uint32_t n)
+{
+    struct sd_exact_shape shape = sd_exact_table_shape(t);
+    uint64_t hashes[SD_WRITE_BATCH];
+    for (uint32_t i = 0; i < n; i++)
+        hashes[i] = sd_exact_start_change(&t->exact, shape, views[i].value);
+    for (uint32_t i = 0; i < n; i++)
+        sd_exact_prefetch_change(&t->exact, shape, hashes[i]);
 }
 
 /* The value to store for an entry, in the table's scratch memory. */
@@ -76,14 +86,19 @@ SD_LOCAL uint32_t sd_exact_table_remove(struct sd_table *t, const struct sd_entr
     return sd_exact_remove(&t->exact, sd_exact_table_shape(t), sd_entry_value(t, e));
 }
 
-SD_LOCAL uint32_t sd_exact_table_replace(struct sd_table *t, struct sd_entry *e)
+SD_LOCAL uint32_t sd_exact_table_replace(struct sd_table *t, const struct sd_entry *old, const struct sd_entry *e)
 {
+    (void)old;
     return sd_exact_replace(&t->exact, sd_exact_table_shape(t), sd_entry_value(t, e), sd_exact_table_value(t, e));
 }
 
-SD_LOCAL uint32_t sd_exact_table_modify(struct sd_table *t, const struct sd_entry *e)
+SD_LOCAL uint32_t sd_exact_table_exchange(struct sd_table *t, const struct sd_entry *e, const struct sd_entry_view *view)
 {
-    return sd_exact_overwrite(&t->exact, sd_exact_table_shape(t), sd_entry_value(t, e), sd_exact_table_value(t, e));
+    struct sd_exact_value value = {e->slot, view->what};
+    memcpy(t->exact_value, &value, sizeof value);
+    sd_data_assign(t->exact_value + sizeof value, t->type->data_bytes, view->data,
+                   t->type->actions[view->what].data_bytes);
+    return sd_exact_replace(&t->exact, sd_exact_table_shape(t), sd_entry_value(t, e), t->exact_value);
 }
 
 SD_LOCAL uint32_t sd_exact_table_touched_bytes(const struct sd_table *t)
@@ -95,10 +110,7 @@ SD_LOCAL uint32_t sd_exact_table_touched_bytes(const struct sd_table *t)
 /* All memory of such a table. */
 SD_LOCAL uint64_t sd_exact_table_bytes(const struct sd_table *t)
 {
-    uint64_t chunk_bytes = (uint64_t)SD_CHUNK_SLOTS * t->entry_bytes;
-    if (t->type->has_direct_counter)
-        chunk_bytes += (uint64_t)SD_CHUNK_SLOTS * t->n_workers * sizeof(struct sd_count);
-    uint64_t n = t->n_chunks * chunk_bytes + t->chunks_capacity * sizeof *t->chunks;
+    uint64_t n = t->blocks.n_bytes + t->chunks_capacity * sizeof *t->chunks + t->carried_capacity * sizeof *t->carried;
     return n + sd_exact_bytes(&t->exact) + sd_order_bytes(&t->order) + sizeof *t;
 }
 
@@ -112,10 +124,12 @@ static const SD_UNUSED struct sd_structure_ops sd_exact_ops = {
     .find = sd_exact_table_find,
     .reserve = sd_exact_table_reserve,
     .insert_prefetch = sd_exact_table_insert_prefetch,
+    .find_prefetch = sd_exact_table_find_prefetch,
     .insert = sd_exact_table_insert,
     .remove = sd_exact_table_remove,
     .replace = sd_exact_table_replace,
-    .modify = sd_exact_table_modify,
+    .stores_actions = sd_exact_stores_actions,
+    .exchange = sd_exact_table_exchange,
     .touched_bytes = sd_exact_table_touched_bytes,
 };
 

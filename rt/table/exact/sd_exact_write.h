@@ -242,10 +242,27 @@ SD_LOCAL void sd_exact_came_home(const struct sd_exact *t, uint64_t hash, uint8_
     sd_exact_segment_of(sd_exact_cell(t, hash))->n_displaced--;
 }
 
-/* SD_OK or SD_NOT_FOUND. */
-SD_LOCAL uint32_t sd_exact_remove(struct sd_exact *t, struct sd_exact_shape shape, const void *key)
+/* Prefetches, for a change, the home of a key; then the entry there that the tags lead to. */
+SD_ALWAYS_INLINE uint64_t sd_exact_start_change(const struct sd_exact *t, struct sd_exact_shape shape, const void *key)
 {
-    uint64_t hash = sd_exact_hash(t->secrets, key, shape.key_bytes);
+    return sd_exact_start_insert(t, shape, key);
+}
+
+SD_ALWAYS_INLINE uint8_t *sd_exact_prefetch_change(const struct sd_exact *t, struct sd_exact_shape shape, uint64_t hash)
+{
+    uint8_t *home = sd_exact_home_of(t, shape, hash);
+    uint32_t lanes = sd_exact_match(home, (uint16_t)hash);
+    uint8_t *entry = lanes ? sd_exact_entry(shape, home, sd_exact_lane(lanes)) : NULL;
+    /* If none agrees: the next bucket's tags. */
+    uint8_t *at = entry ? entry : sd_exact_entry(shape, home, SD_EXACT_SLOTS);
+    __builtin_prefetch(at, 1);
+    __builtin_prefetch(at + (sd_exact_entry_bytes(shape) > 8 ? sd_exact_entry_bytes(shape) - 1 : 8), 1);
+    return entry;
+}
+
+/* SD_OK or SD_NOT_FOUND. */
+SD_LOCAL uint32_t sd_exact_remove_hashed(struct sd_exact *t, struct sd_exact_shape shape, const void *key, uint64_t hash)
+{
     struct sd_exact_place place;
     if (!sd_exact_search(t, shape, key, hash, &place))
         return SD_NOT_FOUND;
@@ -256,23 +273,15 @@ SD_LOCAL uint32_t sd_exact_remove(struct sd_exact *t, struct sd_exact_shape shap
     return SD_OK;
 }
 
-/* Changes a value in place, while all readers are quiescent. SD_OK or SD_NOT_FOUND. */
-SD_LOCAL uint32_t sd_exact_overwrite(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
-                                     const void *value)
+SD_LOCAL uint32_t sd_exact_remove(struct sd_exact *t, struct sd_exact_shape shape, const void *key)
 {
-    struct sd_exact_place place;
-    uint8_t *entry = sd_exact_search(t, shape, key, sd_exact_hash(t->secrets, key, shape.key_bytes), &place);
-    if (!entry)
-        return SD_NOT_FOUND;
-    memcpy(entry + sd_exact_value_at(shape), value, shape.value_bytes);
-    return SD_OK;
+    return sd_exact_remove_hashed(t, shape, key, sd_exact_hash(t->secrets, key, shape.key_bytes));
 }
 
 /* SD_OK, SD_NOT_FOUND, SD_FULL or SD_NO_MEMORY; readers find the old value or the new one. */
-SD_LOCAL uint32_t sd_exact_replace(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
-                                           const void *value)
+SD_LOCAL uint32_t sd_exact_replace_hashed(struct sd_exact *t, struct sd_exact_shape shape, const void *key,
+                                          const void *value, uint64_t hash)
 {
-    uint64_t hash = sd_exact_hash(t->secrets, key, shape.key_bytes);
     struct sd_exact_place place;
     uint8_t *entry = sd_exact_search(t, shape, key, hash, &place);
     if (!entry)
@@ -303,6 +312,11 @@ SD_LOCAL uint32_t sd_exact_replace(struct sd_exact *t, struct sd_exact_shape sha
     if (place.bucket != place.home)
         sd_exact_came_home(t, hash, place.home);
     return SD_OK;
+}
+
+SD_LOCAL uint32_t sd_exact_replace(struct sd_exact *t, struct sd_exact_shape shape, const void *key, const void *value)
+{
+    return sd_exact_replace_hashed(t, shape, key, value, sd_exact_hash(t->secrets, key, shape.key_bytes));
 }
 
 SD_INLINE uint64_t sd_exact_n_entries(const struct sd_exact *t)

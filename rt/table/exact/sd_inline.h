@@ -224,33 +224,101 @@ SD_LOCAL uint32_t sd_inline_insert(struct sd_instance *instance, struct sd_table
     return n_inserted;
 }
 
-SD_LOCAL uint32_t sd_inline_modify(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *view,
-                                   uint64_t now_ns, uint64_t *handle)
+/* Prefetches the entries with the keys of a batch, whose hashes it gives; with `with_order` also where the insertion order
+   has them. */
+SD_ALWAYS_INLINE void sd_inline_prefetch(struct sd_exact_shape shape, const struct sd_table *t,
+                                         const struct sd_entry_view *views, uint32_t n, bool with_order, uint64_t *hashes)
 {
-    (void)instance, (void)now_ns;
-    const uint8_t *entry = sd_inline_find(t, view->value);
-    if (!entry)
-        return SD_NOT_FOUND;
-    uint32_t status = sd_inline_check(t, view);
-    if (status != SD_OK)
-        return status;
-    uint64_t word = sd_inline_word(t, entry);
-    *handle = word >> SD_INLINE_HANDLE_SHIFT;
-    sd_inline_put_view(t, t->exact_value, view, *handle, word & SD_INLINE_IS_CONST);
-    return sd_exact_replace(&t->exact, sd_exact_table_shape(t), view->value, t->exact_value);
+    const uint8_t *entries[SD_WRITE_BATCH];
+    for (uint32_t i = 0; i < n; i++)
+        hashes[i] = sd_exact_start_change(&t->exact, shape, views[i].value);
+    for (uint32_t i = 0; i < n && n > 1; i++)
+        entries[i] = sd_exact_prefetch_change(&t->exact, shape, hashes[i]);
+    for (uint32_t i = 0; i < n && n > 1 && with_order; i++)
+        if (entries[i])
+            sd_order_prefetch(&t->order, sd_inline_word(t, entries[i]) >> SD_INLINE_HANDLE_SHIFT);
 }
 
-SD_LOCAL uint32_t sd_inline_remove(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *view)
+SD_LOCAL uint32_t sd_inline_modify_one(struct sd_table *t, const struct sd_entry_view *view, uint64_t hash, uint64_t *handle)
 {
-    const uint8_t *entry = sd_inline_find(t, view->value);
+    struct sd_exact_shape shape = sd_exact_table_shape(t);
+    const uint8_t *entry = sd_exact_find_hashed(&t->exact, shape, view->value, hash);
     if (!entry)
         return SD_NOT_FOUND;
-    uint64_t handle = sd_inline_word(t, entry) >> SD_INLINE_HANDLE_SHIFT;
-    sd_exact_remove(&t->exact, sd_exact_table_shape(t), view->value);
-    sd_order_remove(&t->order, handle);
+    uint64_t word = sd_inline_word(t, entry);
+    uint32_t status = word & SD_INLINE_IS_CONST ? SD_CONST : sd_inline_check(t, view);
+    if (status != SD_OK)
+        return status;
+    *handle = word >> SD_INLINE_HANDLE_SHIFT;
+    sd_inline_put_view(t, t->exact_value, view, *handle, false);
+    return sd_exact_replace_hashed(&t->exact, shape, view->value, t->exact_value, hash);
+}
+
+SD_ALWAYS_INLINE uint32_t sd_inline_modify_shaped(struct sd_exact_shape shape, struct sd_table *t,
+                                                  const struct sd_entry_view *views, uint32_t n, uint64_t *handles,
+                                                  uint8_t *statuses)
+{
+    uint32_t n_modified = 0;
+    for (uint32_t from = 0; from < n; from += SD_WRITE_BATCH) {
+        uint64_t hashes[SD_WRITE_BATCH];
+        uint32_t n_batch = n - from < SD_WRITE_BATCH ? n - from : SD_WRITE_BATCH;
+        sd_inline_prefetch(shape, t, views + from, n_batch, false, hashes);
+        for (uint32_t i = 0; i < n_batch; i++) {
+            uint32_t status = sd_inline_modify_one(t, &views[from + i], hashes[i], &handles[from + i]);
+            statuses[from + i] = (uint8_t)status;
+            n_modified += status == SD_OK;
+        }
+    }
+    return n_modified;
+}
+
+SD_LOCAL uint32_t sd_inline_modify(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *views,
+                                   uint32_t n, uint64_t now_ns, uint64_t *handles, uint8_t *statuses)
+{
+    (void)instance, (void)now_ns;
+    return SD_EXACT_SHAPED(t->exact.shape, sd_inline_modify_shaped, t, views, n, handles, statuses);
+}
+
+SD_LOCAL uint32_t sd_inline_remove_one(struct sd_table *t, const struct sd_entry_view *view, uint64_t hash, uint64_t *handle)
+{
+    struct sd_exact_shape shape = sd_exact_table_shape(t);
+    const uint8_t *entry = sd_exact_find_hashed(&t->exact, shape, view->value, hash);
+    if (!entry)
+        return SD_NOT_FOUND;
+    uint64_t word = sd_inline_word(t, entry);
+    if (word & SD_INLINE_IS_CONST)
+        return SD_CONST;
+    *handle = word >> SD_INLINE_HANDLE_SHIFT;
+    sd_exact_remove_hashed(&t->exact, shape, view->value, hash);
+    sd_order_remove(&t->order, *handle);
     sd_table_add_entries(t, -UINT64_C(1));
-    sd_instance_add_bytes(instance, -(uint64_t)sd_touched_bytes(t));
     return SD_OK;
+}
+
+SD_ALWAYS_INLINE uint32_t sd_inline_remove_shaped(struct sd_exact_shape shape, struct sd_table *t,
+                                                  const struct sd_entry_view *views, uint32_t n, uint64_t *handles,
+                                                  uint8_t *statuses)
+{
+    uint32_t n_removed = 0;
+    for (uint32_t from = 0; from < n; from += SD_WRITE_BATCH) {
+        uint64_t hashes[SD_WRITE_BATCH];
+        uint32_t n_batch = n - from < SD_WRITE_BATCH ? n - from : SD_WRITE_BATCH;
+        sd_inline_prefetch(shape, t, views + from, n_batch, true, hashes);
+        for (uint32_t i = 0; i < n_batch; i++) {
+            uint32_t status = sd_inline_remove_one(t, &views[from + i], hashes[i], &handles[from + i]);
+            statuses[from + i] = (uint8_t)status;
+            n_removed += status == SD_OK;
+        }
+    }
+    return n_removed;
+}
+
+SD_LOCAL uint32_t sd_inline_remove(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *views,
+                                   uint32_t n, uint64_t *handles, uint8_t *statuses)
+{
+    uint32_t n_removed = SD_EXACT_SHAPED(t->exact.shape, sd_inline_remove_shaped, t, views, n, handles, statuses);
+    sd_instance_add_bytes(instance, -(uint64_t)n_removed * sd_touched_bytes(t));
+    return n_removed;
 }
 
 SD_LOCAL uint32_t sd_inline_find_view(const struct sd_table *t, const struct sd_entry_view *key,

@@ -197,7 +197,7 @@ SD_ALWAYS_INLINE uint32_t sd_lpm_bucket_word(const struct sd_lpm_bucket *bucket,
         }
     }
     uint32_t i = (uint32_t)__builtin_ctz(matches | 1u << SD_LPM_BUCKET_ROOM);
-    return __atomic_load_n(&bucket->words[i], __ATOMIC_RELAXED);
+    return __atomic_load_n(&bucket->words[i], __ATOMIC_ACQUIRE);
 }
 
 /* From a word that stands for the key's first `at` bits to its answer. */

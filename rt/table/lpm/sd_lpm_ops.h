@@ -56,6 +56,13 @@ SD_LOCAL uint32_t sd_lpm_table_remove(struct sd_table *t, const struct sd_entry 
     return sd_lpm_remove(&t->lpm, limbs, sd_lpm_exact_bits(t->type) + e->prefix_bits);
 }
 
+SD_LOCAL uint32_t sd_lpm_table_replace(struct sd_table *t, const struct sd_entry *old, const struct sd_entry *e)
+{
+    uint64_t limbs[SD_LPM_LIMBS_MAX] = {0};
+    sd_lpm_limbs(t->type, sd_entry_value(t, old), t->type->key_bytes, limbs);
+    return sd_lpm_change(&t->lpm, limbs, sd_lpm_exact_bits(t->type) + old->prefix_bits, e->slot);
+}
+
 static const SD_UNUSED struct sd_structure_ops sd_lpm_ops = {
     .has_masks = true,
     .can_stage = true,
@@ -67,6 +74,7 @@ static const SD_UNUSED struct sd_structure_ops sd_lpm_ops = {
     .reserve_one = sd_lpm_table_reserve_one,
     .insert = sd_lpm_table_insert,
     .remove = sd_lpm_table_remove,
+    .replace = sd_lpm_table_replace,
 };
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * How prefixes come into a table of longest prefix match, and go again. For the one writer.
  *
- * Owns: finding, adding and removing prefixes. Nodes are made in sd_lpm_nodes.h, tables in sd_lpm_root.h.
+ * Owns: finding, adding, changing and removing prefixes. Nodes are made in sd_lpm_nodes.h, tables in sd_lpm_root.h.
  *
  * There is no second copy of the prefixes: those of a node's next six bits are bits of its tail (cf. Eatherton,
  * Varghese, Dittia, "Tree bitmap" 2004), those that are no longer than the root's bits are in an array, and a bucket
@@ -344,6 +344,75 @@ SD_LOCAL uint32_t sd_lpm_add(struct sd_lpm *t, const uint64_t *prefix, uint32_t 
              n_bits + SD_LPM_STRIDE <= t->width_bits)
         sd_lpm_view_begin(t);
     return SD_OK;
+}
+
+/* --- Changing --- */
+
+/* In place, as sd_lpm_remove_from_node: what readers see are single words. */
+SD_LOCAL uint32_t sd_lpm_change_in_node(const struct sd_lpm *t, const struct sd_lpm_path *path, const uint64_t *prefix,
+                                        uint32_t length, uint32_t word)
+{
+    struct sd_lpm_node *node = sd_lpm_at(t, *path->links[path->n_links - 1]);
+    struct sd_lpm_tail *tail = sd_lpm_tail(node);
+    uint32_t slot = sd_lpm_slot(prefix, t->n_limbs, path->at), n_bits = length - path->at;
+    uint32_t at = (SD_LPM_SLOTS | slot) >> (SD_LPM_STRIDE - n_bits), first = sd_lpm_run(node->runs, slot), old;
+    if (n_bits == SD_LPM_STRIDE) {
+        if (!(tail->full >> slot & 1))
+            return SD_NOT_FOUND;
+        old = node->words[first];
+        if (old & SD_LPM_NODE) {
+            uint32_t *of_prefix = sd_lpm_full_word(node, slot);
+            old = *of_prefix;
+            *of_prefix = word;
+        }
+        sd_lpm_replace_all(t, node->words + first, 1, old, word);
+        return SD_OK;
+    }
+    if (!(tail->inner >> at & 1))
+        return SD_NOT_FOUND;
+    old = *sd_lpm_inner_word(tail, at);
+    *sd_lpm_inner_word(tail, at) = word;
+    uint32_t first_slot = slot & ~((SD_LPM_SLOTS >> n_bits) - 1);
+    uint32_t last_slot = first_slot + (SD_LPM_SLOTS >> n_bits) - 1;
+    first = sd_lpm_run(node->runs, first_slot);
+    sd_lpm_replace_all(t, node->words + first, sd_lpm_run(node->runs, last_slot) - first + 1, old, word);
+    return SD_OK;
+}
+
+/* Another number for a prefix that is there: each lookup finds the old one or the new one. Needs no memory. */
+SD_LOCAL uint32_t sd_lpm_change(struct sd_lpm *t, const uint64_t *prefix, uint32_t length, uint32_t number)
+{
+    if (number >= SD_LPM_N_NUMBERS)
+        return SD_OUT_OF_RANGE;
+    if (length > t->width_bits || !t->shorts)
+        return SD_NOT_FOUND;
+    uint32_t word = number + 1, of_top = t->top->words[prefix[0] >> t->top->shift];
+    if (length <= t->top->n_bits) {
+        uint64_t at = sd_lpm_short_at(prefix, length);
+        uint32_t old = t->shorts[at];
+        if (!old)
+            return SD_NOT_FOUND;
+        sd_lpm_short_set(t, at, word);
+        sd_lpm_replace_short(t, prefix, length, old, word);
+        return SD_OK;
+    }
+    struct sd_lpm_path path;
+    sd_lpm_go(t, prefix, length, &path);
+    uint32_t end = *path.links[path.n_links - 1];
+    if (!(end & SD_LPM_NODE) || (!(end & SD_LPM_IS_BUCKET) && length > path.at + SD_LPM_STRIDE))
+        return SD_NOT_FOUND;
+    if (end & SD_LPM_IS_BUCKET) {
+        struct sd_lpm_bucket *bucket = sd_lpm_at(t, end);
+        uint32_t i = sd_lpm_bucket_find(t, bucket, prefix, length);
+        if (i == bucket->n)
+            return SD_NOT_FOUND;
+        sd_lpm_store(&bucket->words[i], word);
+        return SD_OK;
+    }
+    uint32_t status = sd_lpm_change_in_node(t, &path, prefix, length, word);
+    if (status == SD_OK && t->root != t->top)
+        sd_lpm_view_update(t, prefix, length, of_top);
+    return status;
 }
 
 /* --- Removing --- */

@@ -2,7 +2,8 @@
  * Tables with one LPM element and keys too wide for a trie, for the control plane: struct sd_structure_ops of
  * sd_prefix_hash.h.
  *
- * Indexes and the list of lengths change in place, so no entry is inserted or removed while workers run.
+ * Indexes and the list of lengths change in place, so no entry is inserted or removed while workers run. A modified entry
+ * takes the cell of the old one.
  */
 #ifndef SD_PREFIX_HASH_OPS_H
 #define SD_PREFIX_HASH_OPS_H
@@ -121,6 +122,13 @@ SD_LOCAL uint32_t sd_prefix_hash_table_remove(struct sd_table *t, const struct s
     return SD_OK;
 }
 
+SD_LOCAL uint32_t sd_prefix_hash_table_replace(struct sd_table *t, const struct sd_entry *old, const struct sd_entry *e)
+{
+    struct sd_prefix_length *length = t->prefix_hash.by_length[old->prefix_bits];
+    sd_index_change(&length->index, sd_prefix_hash_of(t, length, sd_entry_value(t, old)), old->slot, e->slot);
+    return SD_OK;
+}
+
 static const SD_UNUSED struct sd_structure_ops sd_prefix_hash_ops = {
     .has_masks = true,
     .supports = sd_keys_are_lpm,
@@ -130,6 +138,7 @@ static const SD_UNUSED struct sd_structure_ops sd_prefix_hash_ops = {
     .reserve_one = sd_prefix_hash_table_reserve_one,
     .insert = sd_prefix_hash_table_insert,
     .remove = sd_prefix_hash_table_remove,
+    .replace = sd_prefix_hash_table_replace,
 };
 
 #endif

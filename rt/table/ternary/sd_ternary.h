@@ -20,7 +20,7 @@
  * Precedence: the larger rank, then the rule that was inserted first. Lists are in that order.
  *
  * Invariants: readers see rules through `plan`, then a head, then `next`, each published by a release store. A rule
- * in a list is not changed but for `next`. What is taken out goes to the limbo. One writer.
+ * in a list is not changed but for `next` and `slot`. What is taken out goes to the limbo. One writer.
  *
  * Rules and keys are compared in an inner layout: elements one after the other, ranges of up to 16 bits in lanes of
  * 16 bits, which are compared together with the rest. Wide keys stay as they are, and their ranges, as all ranges
@@ -96,6 +96,12 @@ struct sd_ternary_record {
     uint32_t link;
     uint64_t stamp;
 };
+
+/* The slot changes when its entry is modified; the new entry is complete by then. */
+SD_ALWAYS_INLINE uint32_t sd_ternary_slot(const struct sd_ternary_record *r)
+{
+    return __atomic_load_n(&r->slot, __ATOMIC_ACQUIRE);
+}
 
 /* A group's mask for 32 bits of a key, and the hash factors of its halves. */
 struct sd_ternary_term {
@@ -394,7 +400,7 @@ sd_ternary_find_unsorted(const struct sd_ternary_layout *l, const struct sd_tern
                 if (position < bits->n_sorted || r->order <= *best || !sd_ternary_rule_matches(l, key, r))
                     continue;
                 *best = r->order;
-                *slot = r->slot;
+                *slot = sd_ternary_slot(r);
             }
         }
     }
@@ -426,7 +432,8 @@ SD_ALWAYS_INLINE bool sd_ternary_find_sorted(const struct sd_ternary_layout *l, 
         const struct sd_ternary_record *r = sd_ternary_at_position(l, plan, position);
         uint64_t order = r->order;
         if (SD_LIKELY(sd_ternary_rule_matches(l, key, r) && order)) {
-            *slot = order > *best ? r->slot : *slot;
+            uint32_t here = sd_ternary_slot(r);
+            *slot = order > *best ? here : *slot;
             *best = order > *best ? order : *best;
             return true;
         }
@@ -456,7 +463,8 @@ SD_ALWAYS_INLINE void sd_ternary_find_few(const struct sd_ternary_layout *l, con
             if (order == 0 || !sd_ternary_rule_matches(l, key, r))
                 continue;
             is_decided |= is_sorted;
-            *slot = order > *best ? r->slot : *slot;
+            uint32_t here = sd_ternary_slot(r);
+            *slot = order > *best ? here : *slot;
             *best = order > *best ? order : *best;
         }
     }
@@ -492,7 +500,7 @@ SD_ALWAYS_INLINE void sd_ternary_find_list(const struct sd_ternary_layout *l, co
             break;
         if (sd_ternary_rule_matches(l, key, r)) {
             *best = r->order;
-            *slot = r->slot;
+            *slot = sd_ternary_slot(r);
             break;
         }
         first = __atomic_load_n(&r->next, __ATOMIC_ACQUIRE);
@@ -612,7 +620,8 @@ SD_ALWAYS_INLINE void sd_ternary_rounds(struct sd_ternary_burst *b, const struct
             uint64_t next = __atomic_load_n(&r->next, __ATOMIC_ACQUIRE);
             bool is_better = is_match & (r->order > b->best[key]);
             b->best[key] = is_better ? r->order : b->best[key];
-            b->slots[key] = is_better ? r->slot : b->slots[key];
+            uint32_t here = sd_ternary_slot(r);
+            b->slots[key] = is_better ? here : b->slots[key];
             __builtin_prefetch(plan->records + next * record_bytes);
             b->candidates[n_left] = next << 8 | key;
             n_left += !is_match & (next != 0) & (r->order > b->best[key]);

@@ -84,6 +84,16 @@ SD_LOCAL uint32_t sd_ternary_table_remove(struct sd_table *t, const struct sd_en
     return sd_ternary_remove(&t->ternary, e->slot);
 }
 
+SD_LOCAL uint32_t sd_ternary_table_replace(struct sd_table *t, const struct sd_entry *old, const struct sd_entry *e)
+{
+    uint32_t status = sd_ternary_change(&t->ternary, old->slot, e->slot);
+    if (status != SD_OK)
+        return status;
+    uint64_t hash = sd_identity_hash(t, sd_entry_value(t, old), sd_entry_mask(t, old), old->priority);
+    sd_index_change(&t->identities, hash, old->slot, e->slot);
+    return SD_OK;
+}
+
 static const SD_UNUSED struct sd_structure_ops sd_ternary_ops = {
     .has_masks = true,
     .concurrent_ops = SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE,
@@ -94,6 +104,7 @@ static const SD_UNUSED struct sd_structure_ops sd_ternary_ops = {
     .reserve_one = sd_ternary_table_reserve_one,
     .insert = sd_ternary_table_insert,
     .remove = sd_ternary_table_remove,
+    .replace = sd_ternary_table_replace,
 };
 
 #endif

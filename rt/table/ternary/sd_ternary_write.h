@@ -404,6 +404,18 @@ SD_LOCAL void sd_ternary_link(struct sd_ternary *t, struct sd_ternary_record *r,
     }
 }
 
+/* Makes room for the place of a slot; false when memory is short. */
+SD_LOCAL bool sd_ternary_reserve_place(struct sd_ternary *t, uint32_t slot)
+{
+    uint64_t n_places = t->places_capacity;
+    uint32_t *places = sd_reserve(t->places, &t->places_capacity, (uint64_t)slot + 1, sizeof *places);
+    if (!places)
+        return false;
+    memset(places + n_places, 0, (t->places_capacity - n_places) * sizeof *places);
+    t->places = places;
+    return true;
+}
+
 /*
  * A rule with this value and mask, as sd_entry_view has them, under a slot that has none. Of ranks the larger
  * precedes, then the rule that was inserted first. SD_NO_MEMORY leaves the table as it was.
@@ -412,12 +424,8 @@ SD_LOCAL uint32_t sd_ternary_insert(struct sd_ternary *t, const uint8_t *value, 
                                             uint32_t rank, uint32_t slot)
 {
     const struct sd_ternary_layout *l = &t->layout;
-    uint64_t n_places = t->places_capacity;
-    uint32_t *places = sd_reserve(t->places, &t->places_capacity, (uint64_t)slot + 1, sizeof *places);
-    if (!places)
+    if (!sd_ternary_reserve_place(t, slot))
         return SD_NO_MEMORY;
-    memset(places + n_places, 0, (t->places_capacity - n_places) * sizeof *places);
-    t->places = places;
     if (sd_ternary_wants_plan(t))
         sd_ternary_replan(t);
     uint32_t i = t->age > 0 ? sd_ternary_take_record(t) : 0;
@@ -445,6 +453,21 @@ SD_LOCAL uint32_t sd_ternary_insert(struct sd_ternary *t, const uint8_t *value, 
     t->places[slot] = i;
     __atomic_store_n(&t->n_rules, t->n_rules + 1, __ATOMIC_RELAXED);
     t->n_changes++;
+    return SD_OK;
+}
+
+/* The rule in a slot is now that of another one, beside readers: they find one of the two. SD_NO_MEMORY, or SD_NOT_FOUND if
+   there is no such rule. */
+SD_LOCAL uint32_t sd_ternary_change(struct sd_ternary *t, uint32_t slot, uint32_t new_slot)
+{
+    uint32_t i = slot < t->places_capacity ? t->places[slot] : 0;
+    if (!i)
+        return SD_NOT_FOUND;
+    if (!sd_ternary_reserve_place(t, new_slot))
+        return SD_NO_MEMORY;
+    __atomic_store_n(&sd_ternary_record(t, i)->slot, new_slot, __ATOMIC_RELEASE);
+    t->places[slot] = 0;
+    t->places[new_slot] = i;
     return SD_OK;
 }
 

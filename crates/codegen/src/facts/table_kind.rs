@@ -40,15 +40,6 @@ pub(crate) struct TableKind {
     pub(crate) entries_are_inline: bool,
     /// Lookups may be staged: a packet waits for prefetched memory while others run.
     pub(crate) is_staged: bool,
-    concurrent: Concurrent,
-}
-
-/// Operations of the control plane that may run while workers run packets. Expiry of entries always may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Concurrent {
-    read: bool,
-    insert_and_remove: bool,
-    modify: bool,
 }
 
 impl LookupStructure {
@@ -86,17 +77,6 @@ impl LookupStructure {
         }
     }
 
-    /// One step exchanges an entry for another one with the same key.
-    fn replaces_entries(self) -> bool {
-        match self {
-            LookupStructure::Exact | LookupStructure::Direct => true,
-            LookupStructure::None
-            | LookupStructure::Lpm
-            | LookupStructure::PrefixHash
-            | LookupStructure::Ternary => false,
-        }
-    }
-
     fn of(keys: &[(usize, &Key)], has_wildcards: bool) -> LookupStructure {
         let count = |kind| keys.iter().filter(|(_, key)| key.match_kind == kind).count();
         let (n_exact, n_lpm) = (count(MatchKind::Exact), count(MatchKind::Lpm));
@@ -131,23 +111,16 @@ impl TableKind {
             structure,
             entries_are_inline,
             is_staged: structure.has_stages() && !is_small,
-            concurrent: Concurrent {
-                // Workers update cells without synchronisation with readers.
-                read: !has_cells,
-                insert_and_remove: structure.is_concurrent(),
-                // A new entry would not have the cells of the old one.
-                modify: entries_are_inline || (structure.replaces_entries() && !has_cells),
-            },
         }
     }
 
-    /// `enum sd_concurrent_op`, as a C expression.
+    /// Operations of the control plane that may run while workers run packets: `enum sd_concurrent_op`, as a C expression.
     pub(crate) fn concurrent_ops(&self) -> String {
-        let Concurrent { read, insert_and_remove, modify } = self.concurrent;
+        let insert_and_remove = self.structure.is_concurrent();
         let all = [
-            (read, "SD_CONCURRENT_READ"),
+            (true, "SD_CONCURRENT_READ"),
             (insert_and_remove, "SD_CONCURRENT_INSERT"),
-            (modify, "SD_CONCURRENT_MODIFY"),
+            (true, "SD_CONCURRENT_MODIFY"),
             (insert_and_remove, "SD_CONCURRENT_REMOVE"),
             (true, "SD_CONCURRENT_EXPIRE"),
         ];
