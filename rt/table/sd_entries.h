@@ -106,14 +106,32 @@ SD_LOCAL void sd_slot_hand_over(struct sd_table *t, uint32_t slot)
 
 /* --- Slots --- */
 
+/* The slot that sd_slot_take takes. */
+SD_INLINE uint32_t sd_slot_next(const struct sd_table *t)
+{
+    return t->n_free_slots > 0 ? t->free_slots[t->n_free_slots - 1] : t->n_slots;
+}
+
+/* Prefetches the entries, and the cells, of slots that were used before and that are taken next, up to `n`. */
+SD_LOCAL void sd_slots_prefetch(const struct sd_table *t, uint32_t n)
+{
+    for (uint64_t i = t->n_free_slots; n > 0 && i > 0; i--, n--) {
+        uint32_t slot = t->free_slots[i - 1];
+        for (uint32_t at = 0; at < t->entry_bytes; at += SD_LINE_BYTES)
+            __builtin_prefetch((uint8_t *)sd_entry_at(t, slot) + at, 1);
+        for (uint32_t worker = 0; t->type->has_direct_counter && worker < t->n_workers; worker++)
+            __builtin_prefetch(sd_slot_count(t, slot, worker), 1);
+    }
+}
+
 /* Takes a free slot; sd_table_reserve_slot has made room. */
 SD_LOCAL struct sd_entry *sd_slot_take(struct sd_table *t)
 {
-    uint32_t slot = t->free_slot;
-    if (slot == SD_NO_SLOT)
-        slot = t->n_slots++;
+    uint32_t slot = sd_slot_next(t);
+    if (t->n_free_slots > 0)
+        t->n_free_slots--;
     else
-        t->free_slot = sd_entry_at(t, slot)->slot;
+        t->n_slots++;
     struct sd_entry *e = sd_entry_at(t, slot);
     memset(e, 0, t->entry_bytes);
     e->slot = slot;
@@ -128,12 +146,14 @@ SD_LOCAL struct sd_entry *sd_slot_take(struct sd_table *t)
     return e;
 }
 
-/* Frees the slot of an entry that no lookup structure has led to. */
-SD_LOCAL void sd_slot_give_back(struct sd_table *t, struct sd_entry *e)
+/* Frees the slot of an entry that no worker can hold. The slot is lost when memory is too short to remember it. */
+SD_LOCAL void sd_slot_give_back(struct sd_table *t, uint32_t slot)
 {
-    uint32_t slot = e->slot;
-    e->slot = t->free_slot;
-    t->free_slot = slot;
+    uint32_t *slots = sd_reserve(t->free_slots, &t->free_slots_capacity, t->n_free_slots + 1, sizeof *slots);
+    if (!slots)
+        return;
+    t->free_slots = slots;
+    slots[t->n_free_slots++] = slot;
 }
 
 /* Frees all slots of a list whose entries no worker can hold, and empties the list. */
@@ -145,7 +165,7 @@ SD_LOCAL void sd_slots_free(struct sd_table *t, uint32_t *first)
         sd_slot_hand_over(t, e->slot);
         if (e->kind == SD_ENTRY_ONE_SHOT)
             free(e->target);
-        sd_slot_give_back(t, e);
+        sd_slot_give_back(t, e->slot);
     }
 }
 
@@ -242,7 +262,7 @@ SD_LOCAL bool sd_table_begin(struct sd_table *t, const struct sd_table_type *typ
     t->structure = sd_structure_of(type);
     t->epochs = epochs;
     t->n_workers = epochs->n_readers;
-    t->free_slot = t->removed_slot = t->waiting_slot = SD_NO_SLOT;
+    t->removed_slot = t->waiting_slot = SD_NO_SLOT;
     t->default_action = UINT32_MAX;
     t->data_bytes = type->data_bytes;
     for (uint32_t i = 0; i < type->n_actions; i++)
@@ -289,6 +309,7 @@ SD_LOCAL void sd_table_free(struct sd_table *t)
     if (t->structure)
         t->structure->free(t);
     free(t->carried);
+    free(t->free_slots);
     free(t->chunks);
     sd_order_free(&t->order);
     free(t->secrets);
@@ -402,9 +423,9 @@ SD_LOCAL bool sd_table_reserve_slots(struct sd_table *t, uint64_t n)
 /* Makes room for one more entry in the chunks and in the insertion order; false when memory is short. */
 SD_LOCAL bool sd_table_reserve_slot(struct sd_table *t)
 {
-    if (t->free_slot == SD_NO_SLOT)
+    if (t->n_free_slots == 0)
         sd_slots_collect(t);
-    if (t->free_slot == SD_NO_SLOT && t->n_slots == t->n_chunks << SD_CHUNK_BITS) {
+    if (t->n_free_slots == 0 && t->n_slots == t->n_chunks << SD_CHUNK_BITS) {
         if (t->n_slots > UINT32_MAX - 1 - SD_CHUNK_SLOTS || !sd_chunks_reserve(t, t->n_chunks + 1))
             return false;
         size_t entries_bytes = sd_chunk_entries_bytes(t), counts_bytes = sd_chunk_counts_bytes(t);

@@ -32,7 +32,7 @@ struct sd_entry {
     void *target;
     /* Action index, member id or group id. */
     uint32_t what;
-    /* Position in the chunks; of a free slot the next free one. */
+    /* Position in the chunks. */
     uint32_t slot;
     union {
         int32_t priority;
@@ -106,8 +106,11 @@ struct sd_table {
     /* For each chunk; NULL: nothing is carried over. Chunks from `carried_capacity` on carry nothing. */
     struct sd_carried **carried;
     uint64_t carried_capacity;
-    /* Number of slots ever used, and the head of the list of free ones. */
-    uint32_t n_slots, free_slot;
+    /* Number of slots ever used. */
+    uint32_t n_slots;
+    /* The free ones among them; the last one is taken first. */
+    uint32_t *free_slots;
+    uint64_t n_free_slots, free_slots_capacity;
     /* Two lists of removed entries, the first removed first: those removed since, and those that wait for `waiting_stamp`. */
     uint32_t removed_slot, last_removed_slot, waiting_slot, n_removed_slots;
     uint64_t waiting_stamp;

@@ -37,7 +37,7 @@ SD_LOCAL uint32_t sd_record_add(struct sd_instance *instance, struct sd_table *t
     status = t->structure->insert(t, e);
     if (status != SD_OK) {
         sd_target_drop(e);
-        sd_slot_give_back(t, e);
+        sd_slot_give_back(t, e->slot);
         t->next_handle--;
         return status;
     }
@@ -69,6 +69,8 @@ SD_LOCAL uint32_t sd_record_insert(struct sd_instance *instance, struct sd_table
         uint32_t n_batch = n - from < SD_WRITE_BATCH ? n - from : SD_WRITE_BATCH;
         if (n > 1 && t->structure->insert_prefetch)
             t->structure->insert_prefetch(t, views + from, n_batch);
+        if (n > 1)
+            sd_slots_prefetch(t, n_batch);
         for (uint32_t i = from; i < from + n_batch; i++) {
             uint32_t status = sd_record_insert_one(instance, t, writer, &views[i], now_ns, &handles[i]);
             statuses[i] = (uint8_t)status;
@@ -86,8 +88,7 @@ SD_LOCAL uint32_t sd_record_replace(struct sd_table *t, struct sd_entry *old, co
     bool has_cells = t->type->has_direct_counter || t->type->has_direct_meter;
     if (!sd_table_reserve_slot(t))
         return SD_NO_MEMORY;
-    uint32_t slot = t->free_slot != SD_NO_SLOT ? t->free_slot : t->n_slots;
-    if (has_cells && (!sd_carried_make(t, old->slot) || !sd_carried_make(t, slot)))
+    if (has_cells && (!sd_carried_make(t, old->slot) || !sd_carried_make(t, sd_slot_next(t))))
         return SD_NO_MEMORY;
     struct sd_entry *e = sd_slot_take(t);
     e->handle = old->handle;
@@ -107,7 +108,7 @@ SD_LOCAL uint32_t sd_record_replace(struct sd_table *t, struct sd_entry *old, co
     uint32_t status = t->structure->replace(t, old, e);
     if (status != SD_OK) {
         sd_target_unuse(e);
-        sd_slot_give_back(t, e);
+        sd_slot_give_back(t, e->slot);
         return status;
     }
     if (has_cells) {
@@ -161,19 +162,22 @@ SD_LOCAL uint32_t sd_record_modify_one(struct sd_instance *instance, struct sd_t
     return status;
 }
 
-/* Prefetches the entries with the keys of a batch; with `with_order` also where the insertion order has them. */
-SD_LOCAL void sd_record_prefetch(const struct sd_table *t, const struct sd_entry_view *views, uint32_t n, bool with_order)
+enum sd_record_change { SD_RECORD_MODIFY, SD_RECORD_REMOVE };
+
+/* Prefetches what a change of the entries with the keys of a batch reads and writes. */
+SD_LOCAL void sd_record_prefetch(const struct sd_table *t, const struct sd_entry_view *views, uint32_t n,
+                                 enum sd_record_change change)
 {
     if (n <= 1 || !t->structure->find_prefetch)
         return;
     const struct sd_entry *found[SD_WRITE_BATCH];
-    t->structure->find_prefetch(t, views, n);
+    t->structure->find_prefetch(t, views, n, change == SD_RECORD_MODIFY);
     for (uint32_t i = 0; i < n; i++) {
         found[i] = t->structure->find(t, &views[i]);
         if (found[i])
             __builtin_prefetch(found[i], 1);
     }
-    for (uint32_t i = 0; with_order && i < n; i++)
+    for (uint32_t i = 0; change == SD_RECORD_REMOVE && i < n; i++)
         if (found[i])
             sd_order_prefetch(&t->order, found[i]->handle);
 }
@@ -184,7 +188,7 @@ SD_LOCAL uint32_t sd_record_modify(struct sd_instance *instance, struct sd_table
     uint32_t n_modified = 0;
     for (uint32_t from = 0; from < n; from += SD_WRITE_BATCH) {
         uint32_t n_batch = n - from < SD_WRITE_BATCH ? n - from : SD_WRITE_BATCH;
-        sd_record_prefetch(t, views + from, n_batch, false);
+        sd_record_prefetch(t, views + from, n_batch, SD_RECORD_MODIFY);
         for (uint32_t i = from; i < from + n_batch; i++) {
             uint32_t status = sd_record_modify_one(instance, t, &views[i], now_ns, &handles[i]);
             statuses[i] = (uint8_t)status;
@@ -219,7 +223,7 @@ SD_LOCAL uint32_t sd_record_remove(struct sd_instance *instance, struct sd_table
     uint32_t n_removed = 0;
     for (uint32_t from = 0; from < n; from += SD_WRITE_BATCH) {
         uint32_t n_batch = n - from < SD_WRITE_BATCH ? n - from : SD_WRITE_BATCH;
-        sd_record_prefetch(t, views + from, n_batch, true);
+        sd_record_prefetch(t, views + from, n_batch, SD_RECORD_REMOVE);
         for (uint32_t i = from; i < from + n_batch; i++) {
             uint32_t status = sd_record_remove_one(t, &views[i], &handles[i]);
             statuses[i] = (uint8_t)status;

@@ -215,6 +215,22 @@ SD_LOCAL uint64_t sd_order_piece_of(const struct sd_order *o, uint64_t handle)
     return low;
 }
 
+/* The index of the first element of a piece whose handle is not below this one, which is not below the piece's. */
+SD_INLINE uint32_t sd_order_index(const struct sd_order_piece *piece, uint64_t handle)
+{
+    if (!piece->handles)
+        return handle - piece->handle < piece->n ? (uint32_t)(handle - piece->handle) : piece->n;
+    uint32_t i = 0, end = piece->n;
+    while (i < end) {
+        uint32_t middle = i + (end - i) / 2;
+        if (piece->handles[middle] < handle)
+            i = middle + 1;
+        else
+            end = middle;
+    }
+    return i;
+}
+
 /* Prefetches the element of a handle, for a change of it. */
 SD_LOCAL void sd_order_prefetch(const struct sd_order *o, uint64_t handle)
 {
@@ -231,19 +247,7 @@ SD_LOCAL struct sd_order_at sd_order_from(const struct sd_order *o, uint64_t han
     uint64_t low = o->n_pieces > 0 ? sd_order_piece_of(o, handle) : 0;
     struct sd_order_at at = {0, 0, low, 0};
     if (o->n_pieces > 0 && o->pieces[low].handle < handle) {
-        const struct sd_order_piece *piece = &o->pieces[low];
-        if (!piece->handles) {
-            at.i = handle - piece->handle < piece->n ? (uint32_t)(handle - piece->handle) : piece->n;
-        } else {
-            uint32_t end = piece->n;
-            while (at.i < end) {
-                uint32_t middle = at.i + (end - at.i) / 2;
-                if (piece->handles[middle] < handle)
-                    at.i = middle + 1;
-                else
-                    end = middle;
-            }
-        }
+        at.i = sd_order_index(&o->pieces[low], handle);
     }
     sd_order_settle(o, &at);
     return at;
@@ -256,11 +260,17 @@ SD_LOCAL uint64_t sd_order_get(const struct sd_order *o, uint64_t handle)
     return at.entry && at.handle == handle ? at.entry : 0;
 }
 
+/* The element of a handle, which exists. */
+SD_INLINE uint64_t *sd_order_element(const struct sd_order *o, uint64_t handle)
+{
+    const struct sd_order_piece *piece = &o->pieces[sd_order_piece_of(o, handle)];
+    return &piece->entries[sd_order_index(piece, handle)];
+}
+
 /* Replaces the element of a handle, which exists. */
 SD_LOCAL void sd_order_change(struct sd_order *o, uint64_t handle, uint64_t entry)
 {
-    struct sd_order_at at = sd_order_from(o, handle);
-    o->pieces[at.piece].entries[at.i] = entry;
+    *sd_order_element(o, handle) = entry;
 }
 
 /* Drops removed elements; does nothing when memory is short. */
@@ -287,8 +297,7 @@ SD_LOCAL void sd_order_compact(struct sd_order *o)
 /* Removes the element of a handle, which exists. */
 SD_LOCAL void sd_order_remove(struct sd_order *o, uint64_t handle)
 {
-    struct sd_order_at at = sd_order_from(o, handle);
-    o->pieces[at.piece].entries[at.i] = 0;
+    *sd_order_element(o, handle) = 0;
     o->n_removed++;
     if (o->n_removed > o->n - o->n_removed + SD_ORDER_PIECE)
         sd_order_compact(o);

@@ -14,6 +14,8 @@ struct route {
     uint64_t bits[N_LIMBS_MAX];
     uint32_t length;
     bool is_in;
+    /* Its number is its index, or that and N_ROUTES. */
+    bool is_changed;
 };
 
 static struct sd_epochs epochs;
@@ -63,7 +65,8 @@ static void *read_all(void *argument)
                 struct sd_lpm_pending pending = sd_lpm_begin(&table, key);
                 numbers[i] = sd_lpm_finish(pending, key, n_limbs);
             }
-            CHECK(numbers[i] < N_ROUTES || numbers[i] == SD_LPM_NONE);
+            CHECK(numbers[i] < 2 * N_ROUTES || numbers[i] == SD_LPM_NONE);
+            numbers[i] = numbers[i] == SD_LPM_NONE ? SD_LPM_NONE : numbers[i] % N_ROUTES;
             CHECK(numbers[i] == SD_LPM_NONE || covers(&routes[numbers[i]], key));
             if (stays[i] < N_ROUTES / 4)
                 CHECK(numbers[i] != SD_LPM_NONE && routes[numbers[i]].length >= routes[stays[i]].length);
@@ -75,6 +78,37 @@ static void *read_all(void *argument)
     sd_epoch_idle(&epochs, reader);
     CHECK(n_hits > 0);
     return NULL;
+}
+
+/* The writer: any route that is in gets its other number. */
+static void change_one(uint64_t *state)
+{
+    uint32_t i = (uint32_t)(check_random(state) % N_ROUTES);
+    struct route *r = &routes[i];
+    if (i >= N_ROUTES / 4 && !r->is_in) {
+        CHECK(sd_lpm_change(&table, r->bits, r->length, i) == SD_NOT_FOUND);
+        return;
+    }
+    r->is_changed = !r->is_changed;
+    CHECK(sd_lpm_change(&table, r->bits, r->length, i + (r->is_changed ? N_ROUTES : 0)) == SD_OK);
+}
+
+/* The writer: each route that is in has its number, and keys below it lead to the longest one. */
+static void check_numbers(uint64_t *state)
+{
+    for (uint32_t i = 0; i < N_ROUTES; i++) {
+        const struct route *r = &routes[i];
+        bool is_in = i < N_ROUTES / 4 || r->is_in;
+        uint32_t number = i + (r->is_changed ? N_ROUTES : 0), best = i;
+        CHECK(sd_lpm_find(&table, r->bits, r->length) == (is_in ? number : SD_LPM_NONE));
+        if (!is_in || check_random(state) % 8)
+            continue;
+        for (uint32_t j = 0; j < N_ROUTES; j++)
+            if ((j < N_ROUTES / 4 || routes[j].is_in) && routes[j].length > routes[best].length && covers(&routes[j], r->bits))
+                best = j;
+        number = best + (routes[best].is_changed ? N_ROUTES : 0);
+        CHECK((n_limbs == 1 ? sd_lpm_lookup(&table, r->bits, 1) : sd_lpm_lookup(&table, r->bits, 2)) == number);
+    }
 }
 
 static void run(uint32_t n_steps)
@@ -118,12 +152,16 @@ static void run(uint32_t n_steps)
         bool is_filling = step < n_steps / 2;
         if (r->is_in && (!is_filling || check_random(&state) % 4 == 0)) {
             CHECK(sd_lpm_remove(&table, r->bits, r->length) == SD_OK);
-            r->is_in = false;
+            r->is_in = r->is_changed = false;
         } else if (!r->is_in && is_filling) {
             CHECK(sd_lpm_add(&table, r->bits, r->length, i) == SD_OK);
             r->is_in = true;
         }
+        change_one(&state);
+        if (step % (n_steps / 8) == 0)
+            check_numbers(&state);
     }
+    check_numbers(&state);
     CHECK(table.root->n_bits == 24);
     __atomic_store_n(&is_done, true, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < N_READERS; i++)

@@ -65,7 +65,7 @@ static void describe(struct fixture *f)
             CHECK((call) == SD_OK);                                                                   \
     } while (0)
 
-/* The same where some memory is wanted, and not needed: without any the engine forgets a place. */
+/* The same where some memory is wanted, and not needed: without any a place is forgotten. */
 #define WRITE_SOMEHOW(call)                                                                           \
     do {                                                                                              \
         has_failed = false;                                                                           \
@@ -164,7 +164,7 @@ static void script(struct fixture *f)
     view.n_weighted = 2;
     WRITE_SOMEHOW(ops->table_modify(f->instance, 3, &view, 0, &handle));
     key = 2;
-    WRITE(ops->table_insert(f->instance, 3, &view, 0, &handle));
+    WRITE_SOMEHOW(ops->table_insert(f->instance, 3, &view, 0, &handle));
     WRITE_SOMEHOW(ops->table_remove(f->instance, 3, &view));
     WRITE(ops->group_remove(f->instance, 0, 1));
     WRITE(ops->set_ports_down(f->instance, &(uint32_t){3}, 1));

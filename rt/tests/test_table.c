@@ -1,6 +1,7 @@
 /* Every engine against a list of entries that is asked one after the other, bit by bit. */
 #include "fixture.h"
 #include "slow_match.h"
+#include "table/sd_table_scan.h"
 
 enum { SIZE = 150, N_LISTED = 40000, N_WORKERS = 2, BATCH_MAX = 90 };
 
@@ -356,6 +357,27 @@ static void change_batch(const struct sd_table_type *type, struct sd_instance *i
     CHECK(n_done == n_expected && ops->table_n_entries(instance, 0) == n_live);
 }
 
+/* Batches of entries have each of them once, in the order of their handles. */
+static void check_scan(const struct sd_table_type *type, struct sd_instance *instance)
+{
+    static struct sd_entry_view views[BATCH_MAX];
+    uint64_t after = UINT64_MAX, n_seen = 0, next = 0;
+    for (;;) {
+        uint32_t n_wanted = 1 + (uint32_t)below(&state, BATCH_MAX);
+        uint32_t n = sd_table_read_batch(&instance->tables[0], &after, views, n_wanted);
+        for (uint32_t i = 0; i < n; i++) {
+            CHECK(views[i].handle >= next);
+            next = views[i].handle + 1;
+            check_view(type, &views[i]);
+        }
+        CHECK(n == 0 || after == views[n - 1].handle);
+        n_seen += n;
+        if (n < n_wanted)
+            break;
+    }
+    CHECK(n_seen == n_live);
+}
+
 static void check_all(const struct sd_table_type *type, struct sd_instance *instance)
 {
     struct sd_entry_view view;
@@ -375,6 +397,7 @@ static void check_all(const struct sd_table_type *type, struct sd_instance *inst
     }
     CHECK(ops->table_next(instance, 0, &after, &view) == SD_NOT_FOUND);
     CHECK(ops->table_get(instance, 0, n_listed, &view) == SD_NOT_FOUND);
+    check_scan(type, instance);
 }
 
 static void check_expired(struct sd_instance *instance, uint64_t now_ns)

@@ -89,6 +89,7 @@ SD_ALWAYS_INLINE struct sd_exact_shape sd_exact_with_key(struct sd_exact_shape s
      : (shape).key_bytes == 6  ? function(sd_exact_with_key(shape, 6), __VA_ARGS__)       \
      : (shape).key_bytes == 8  ? function(sd_exact_with_key(shape, 8), __VA_ARGS__)       \
      : (shape).key_bytes == 12 ? function(sd_exact_with_key(shape, 12), __VA_ARGS__)      \
+     : (shape).key_bytes == 13 ? function(sd_exact_with_key(shape, 13), __VA_ARGS__)      \
      : (shape).key_bytes == 16 ? function(sd_exact_with_key(shape, 16), __VA_ARGS__)      \
                                : function(shape, __VA_ARGS__))
 

@@ -319,6 +319,43 @@ SD_LOCAL uint32_t sd_exact_replace(struct sd_exact *t, struct sd_exact_shape sha
     return sd_exact_replace_hashed(t, shape, key, value, sd_exact_hash(t->secrets, key, shape.key_bytes));
 }
 
+/* --- Changes at home: of most keys, in code that knows the shape --- */
+
+/* The lane of the key in its home bucket; SD_EXACT_SLOTS: it is not there, but may be elsewhere. */
+SD_ALWAYS_INLINE uint32_t sd_exact_lane_at_home(struct sd_exact_shape shape, uint8_t *home, const void *key, uint64_t hash)
+{
+    for (uint32_t lanes = sd_exact_match(home, (uint16_t)hash); lanes;) {
+        uint32_t lane = sd_exact_lane(lanes);
+        if (SD_LIKELY(sd_key_equal(key, sd_exact_entry(shape, home, lane), NULL, shape.key_bytes)))
+            return lane;
+        lanes = sd_exact_without(lanes, lane);
+    }
+    return SD_EXACT_SLOTS;
+}
+
+/* Removes an entry that lies at home. */
+SD_ALWAYS_INLINE void sd_exact_remove_at_home(struct sd_exact *t, uint8_t *home, uint32_t lane)
+{
+    sd_exact_take_out(t, &(struct sd_exact_place){home, home, lane});
+    sd_exact_add_entries(t, -UINT64_C(1));
+}
+
+/* A free lane at home for the new value of an entry there; SD_EXACT_SLOTS: there is none, or the value is written in place. */
+SD_ALWAYS_INLINE uint32_t sd_exact_free_lane(const struct sd_exact *t, struct sd_exact_shape shape, const uint8_t *home)
+{
+    uint32_t empty = sd_exact_match(home, SD_EXACT_EMPTY);
+    return empty && t->epochs && !shape.is_word ? sd_exact_lane(empty) : SD_EXACT_SLOTS;
+}
+
+/* Lets the entry that was written to a free lane at home take the place of the one in `lane`. */
+SD_ALWAYS_INLINE void sd_exact_replace_at_home(struct sd_exact *t, uint8_t *home, uint32_t lane, uint32_t free_lane,
+                                               uint64_t hash)
+{
+    sd_exact_set_tag(home, free_lane, (uint16_t)hash);
+    sd_exact_set_home(home, sd_exact_home(home) + SD_EXACT_HOME_MOVES);
+    sd_exact_take_out(t, &(struct sd_exact_place){home, home, lane});
+}
+
 SD_INLINE uint64_t sd_exact_n_entries(const struct sd_exact *t)
 {
     return t->n_entries;

@@ -62,30 +62,12 @@ SD_LOCAL uint32_t sd_inline_check(const struct sd_table *t, const struct sd_entr
     return view->what < t->type->n_actions ? SD_OK : SD_OUT_OF_RANGE;
 }
 
-/* Writes word and data of an entry, in whole words. `to` and `data` do not overlap. */
-SD_ALWAYS_INLINE void sd_inline_put(uint8_t *to, uint64_t word, const uint8_t *data, uint32_t n_bytes, uint32_t data_bytes)
-{
-    struct sd_inline_value value = {word};
-    memcpy(to, &value, sizeof value);
-    to += sizeof value;
-    /* In words: the sizes are not constants. */
-    if (SD_LIKELY(n_bytes == data_bytes && n_bytes % sizeof(uint64_t) == 0)) {
-        for (uint32_t at = 0; at < n_bytes; at += sizeof(uint64_t))
-            memcpy(to + at, data + at, sizeof(uint64_t));
-        return;
-    }
-    for (uint32_t at = 0; at < data_bytes; at += sizeof(uint64_t)) {
-        uint64_t part = at < n_bytes ? sd_key_word(data, n_bytes, at) : 0;
-        memcpy(to + at, &part, sizeof part);
-    }
-}
-
 SD_INLINE void sd_inline_put_view(const struct sd_table *t, uint8_t *to, const struct sd_entry_view *view,
                                 uint64_t handle, bool is_const)
 {
     uint64_t word = view->what | (is_const ? SD_INLINE_IS_CONST : 0) | handle << SD_INLINE_HANDLE_SHIFT;
     uint32_t n_bytes = view->data ? t->type->actions[view->what].data_bytes : 0;
-    sd_inline_put(to, word, view->data, n_bytes, t->type->data_bytes);
+    sd_exact_put_value(to, word, view->data, n_bytes, t->type->data_bytes);
 }
 
 /* Inserts one entry with all checks; `hash` is the hash of its key. */
@@ -170,7 +152,7 @@ SD_ALWAYS_INLINE bool sd_inline_insert_quick(struct sd_exact_shape shape, const 
     uint8_t *entry = sd_exact_entry(shape, home, lane);
     memcpy(entry, view->value, shape.key_bytes);
     uint64_t word = view->what | (run->handle + run->n_inserted) << SD_INLINE_HANDLE_SHIFT;
-    sd_inline_put(entry + sd_exact_value_at(shape), word, view->data, n_bytes, run->data_bytes);
+    sd_exact_put_value(entry + sd_exact_value_at(shape), word, view->data, n_bytes, run->data_bytes);
     sd_exact_set_tag(home, lane, (uint16_t)hash);
     run->ordered[run->n_inserted++] = hash;
     return true;
@@ -224,22 +206,30 @@ SD_LOCAL uint32_t sd_inline_insert(struct sd_instance *instance, struct sd_table
     return n_inserted;
 }
 
-/* Prefetches the entries with the keys of a batch, whose hashes it gives; with `with_order` also where the insertion order
-   has them. */
+enum sd_inline_change { SD_INLINE_MODIFY, SD_INLINE_REMOVE };
+
+/* Hashes the keys of a batch, and prefetches what a change of their entries reads and writes. */
 SD_ALWAYS_INLINE void sd_inline_prefetch(struct sd_exact_shape shape, const struct sd_table *t,
-                                         const struct sd_entry_view *views, uint32_t n, bool with_order, uint64_t *hashes)
+                                         const struct sd_entry_view *views, uint32_t n, enum sd_inline_change change,
+                                         uint64_t *hashes)
 {
     const uint8_t *entries[SD_WRITE_BATCH];
     for (uint32_t i = 0; i < n; i++)
         hashes[i] = sd_exact_start_change(&t->exact, shape, views[i].value);
-    for (uint32_t i = 0; i < n && n > 1; i++)
+    for (uint32_t i = 0; i < n && n > 1; i++) {
         entries[i] = sd_exact_prefetch_change(&t->exact, shape, hashes[i]);
-    for (uint32_t i = 0; i < n && n > 1 && with_order; i++)
+        if (change == SD_INLINE_MODIFY)
+            sd_exact_prefetch_insert(&t->exact, shape, hashes[i]);
+    }
+    for (uint32_t i = 0; i < n && n > 1 && change == SD_INLINE_REMOVE; i++)
         if (entries[i])
             sd_order_prefetch(&t->order, sd_inline_word(t, entries[i]) >> SD_INLINE_HANDLE_SHIFT);
 }
 
-SD_LOCAL uint32_t sd_inline_modify_one(struct sd_table *t, const struct sd_entry_view *view, uint64_t hash, uint64_t *handle)
+/* Modifies an entry that may be away from home, or that finds no place beside itself. */
+static SD_UNUSED __attribute__((noinline)) uint32_t sd_inline_modify_away(struct sd_table *t,
+                                                                          const struct sd_entry_view *view, uint64_t hash,
+                                                                          uint64_t *handle)
 {
     struct sd_exact_shape shape = sd_exact_table_shape(t);
     const uint8_t *entry = sd_exact_find_hashed(&t->exact, shape, view->value, hash);
@@ -254,6 +244,26 @@ SD_LOCAL uint32_t sd_inline_modify_one(struct sd_table *t, const struct sd_entry
     return sd_exact_replace_hashed(&t->exact, shape, view->value, t->exact_value, hash);
 }
 
+SD_ALWAYS_INLINE uint32_t sd_inline_modify_one(struct sd_exact_shape shape, struct sd_table *t,
+                                               const struct sd_entry_view *view, uint64_t hash, uint64_t *handle)
+{
+    uint8_t *home = sd_exact_home_of(&t->exact, shape, hash);
+    uint32_t lane = sd_exact_lane_at_home(shape, home, view->value, hash);
+    uint32_t to = sd_exact_free_lane(&t->exact, shape, home);
+    if (SD_UNLIKELY(lane == SD_EXACT_SLOTS || to == SD_EXACT_SLOTS))
+        return sd_inline_modify_away(t, view, hash, handle);
+    uint64_t word = sd_inline_word(t, sd_exact_entry(shape, home, lane));
+    uint32_t status = word & SD_INLINE_IS_CONST ? SD_CONST : sd_inline_check(t, view);
+    if (SD_UNLIKELY(status != SD_OK))
+        return status;
+    uint8_t *entry = sd_exact_entry(shape, home, to);
+    *handle = word >> SD_INLINE_HANDLE_SHIFT;
+    memcpy(entry, view->value, shape.key_bytes);
+    sd_inline_put_view(t, entry + sd_exact_value_at(shape), view, *handle, false);
+    sd_exact_replace_at_home(&t->exact, home, lane, to, hash);
+    return SD_OK;
+}
+
 SD_ALWAYS_INLINE uint32_t sd_inline_modify_shaped(struct sd_exact_shape shape, struct sd_table *t,
                                                   const struct sd_entry_view *views, uint32_t n, uint64_t *handles,
                                                   uint8_t *statuses)
@@ -262,9 +272,9 @@ SD_ALWAYS_INLINE uint32_t sd_inline_modify_shaped(struct sd_exact_shape shape, s
     for (uint32_t from = 0; from < n; from += SD_WRITE_BATCH) {
         uint64_t hashes[SD_WRITE_BATCH];
         uint32_t n_batch = n - from < SD_WRITE_BATCH ? n - from : SD_WRITE_BATCH;
-        sd_inline_prefetch(shape, t, views + from, n_batch, false, hashes);
+        sd_inline_prefetch(shape, t, views + from, n_batch, SD_INLINE_MODIFY, hashes);
         for (uint32_t i = 0; i < n_batch; i++) {
-            uint32_t status = sd_inline_modify_one(t, &views[from + i], hashes[i], &handles[from + i]);
+            uint32_t status = sd_inline_modify_one(shape, t, &views[from + i], hashes[i], &handles[from + i]);
             statuses[from + i] = (uint8_t)status;
             n_modified += status == SD_OK;
         }
@@ -279,17 +289,24 @@ SD_LOCAL uint32_t sd_inline_modify(struct sd_instance *instance, struct sd_table
     return SD_EXACT_SHAPED(t->exact.shape, sd_inline_modify_shaped, t, views, n, handles, statuses);
 }
 
-SD_LOCAL uint32_t sd_inline_remove_one(struct sd_table *t, const struct sd_entry_view *view, uint64_t hash, uint64_t *handle)
+SD_ALWAYS_INLINE uint32_t sd_inline_remove_one(struct sd_exact_shape shape, struct sd_table *t,
+                                               const struct sd_entry_view *view, uint64_t hash, uint64_t *handle)
 {
-    struct sd_exact_shape shape = sd_exact_table_shape(t);
-    const uint8_t *entry = sd_exact_find_hashed(&t->exact, shape, view->value, hash);
+    uint8_t *home = sd_exact_home_of(&t->exact, shape, hash);
+    uint32_t lane = sd_exact_lane_at_home(shape, home, view->value, hash);
+    const uint8_t *entry = sd_exact_entry(shape, home, lane);
+    if (SD_UNLIKELY(lane == SD_EXACT_SLOTS))
+        entry = sd_exact_find_hashed(&t->exact, sd_exact_table_shape(t), view->value, hash);
     if (!entry)
         return SD_NOT_FOUND;
     uint64_t word = sd_inline_word(t, entry);
     if (word & SD_INLINE_IS_CONST)
         return SD_CONST;
     *handle = word >> SD_INLINE_HANDLE_SHIFT;
-    sd_exact_remove_hashed(&t->exact, shape, view->value, hash);
+    if (SD_LIKELY(lane != SD_EXACT_SLOTS))
+        sd_exact_remove_at_home(&t->exact, home, lane);
+    else
+        sd_exact_remove_hashed(&t->exact, sd_exact_table_shape(t), view->value, hash);
     sd_order_remove(&t->order, *handle);
     sd_table_add_entries(t, -UINT64_C(1));
     return SD_OK;
@@ -303,9 +320,9 @@ SD_ALWAYS_INLINE uint32_t sd_inline_remove_shaped(struct sd_exact_shape shape, s
     for (uint32_t from = 0; from < n; from += SD_WRITE_BATCH) {
         uint64_t hashes[SD_WRITE_BATCH];
         uint32_t n_batch = n - from < SD_WRITE_BATCH ? n - from : SD_WRITE_BATCH;
-        sd_inline_prefetch(shape, t, views + from, n_batch, true, hashes);
+        sd_inline_prefetch(shape, t, views + from, n_batch, SD_INLINE_REMOVE, hashes);
         for (uint32_t i = 0; i < n_batch; i++) {
-            uint32_t status = sd_inline_remove_one(t, &views[from + i], hashes[i], &handles[from + i]);
+            uint32_t status = sd_inline_remove_one(shape, t, &views[from + i], hashes[i], &handles[from + i]);
             statuses[from + i] = (uint8_t)status;
             n_removed += status == SD_OK;
         }
