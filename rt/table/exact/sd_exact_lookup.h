@@ -107,8 +107,9 @@ SD_ALWAYS_INLINE void sd_exact_lookup_prefetch_record(const struct sd_worker *w,
         return;
     }
     const struct sd_chunk *chunk = sd_chunk_at(t, value.slot);
+    /* The times follow the data. */
     if (type->has_idle_timeout)
-        __builtin_prefetch(sd_entry_times(t, sd_chunk_entry(t, chunk, value.slot)), 1);
+        __builtin_prefetch((uint8_t *)sd_chunk_entry(t, chunk, value.slot) + sd_data_at(type) + type->data_bytes);
     if (type->has_direct_meter)
         __builtin_prefetch(sd_entry_meter(t, sd_chunk_entry(t, chunk, value.slot)), 1);
     if (type->has_direct_counter)

@@ -124,7 +124,11 @@ fn an_entry_changes_with_its_cells() {
     for key in 0..8 {
         control.insert(table, both(&program, key, 1, None), 0).unwrap();
     }
-    let check = |_, (found, colour, _, _): Found| assert!([(1, 0), (2, RED)].contains(&(found, colour)));
+    let n_hits = AtomicU64::new(0);
+    let check = |_, (found, colour, _, _): Found| {
+        assert!([(1, 0), (2, RED)].contains(&(found, colour)));
+        n_hits.fetch_add(1, Ordering::Relaxed);
+    };
     beside_workers(&instance, 8, check, |control| {
         for i in 0..4000 {
             let (value, rates) = if i % 2 == 0 { (2, Some(NOTHING)) } else { (1, None) };
@@ -133,6 +137,10 @@ fn an_entry_changes_with_its_cells() {
             }
         }
     });
+    // No packet is lost or counted twice by a modification.
+    let mut n_counted = 0;
+    control.visit_entries(table, &mut |entry| n_counted += entry.direct.count.n_packets);
+    assert_eq!(n_counted, n_hits.into_inner());
     // Without a count the counter goes on; with one it begins there.
     control.set_direct_count(table, find(&control, &program), Count { n_packets: 5, n_bytes: 0 }).unwrap();
     let mut again = |count| {
