@@ -1,8 +1,8 @@
 /*
  * Tables and their entries in memory: making and freeing tables, and allocating, filling and freeing entries.
  *
- * Owns: slots of entries, their reuse after quiescent states, cells of entries that replace each other, and what entries lead
- * to (members, groups, one-shots).
+ * Owns: slots of entries, their reuse after quiescent states, cells of entries that replace each other, and what entries
+ * lead to (members, groups, one-shots).
  *
  * Memory for a new entry is allocated before anything is changed, so a shortage of memory leaves a table as it was.
  * Callers guarantee that values have zeros where masks do, that masks of LPM elements are prefixes, and that data is as
@@ -470,7 +470,7 @@ SD_INLINE void sd_entry_begin_cells(const struct sd_table *t, const struct sd_en
         sd_meter_set(sd_entry_meter(t, e), view->rates, now_ns);
 }
 
-/* Sets the count of an entry, beside workers: those that count meanwhile have counted after it. False when memory is short. */
+/* Sets the count of an entry, beside workers: those that count meanwhile count after it. False when memory is short. */
 SD_LOCAL bool sd_entry_set_count(struct sd_table *t, const struct sd_entry *e, struct sd_count count)
 {
     struct sd_carried *carried = sd_carried_make(t, e->slot);

@@ -4,8 +4,9 @@
  * Owns: the layout of an entry, and the chunks in which entries are allocated.
  *
  * An entry stays at its address until it is removed or replaced; its slot (chunk and position) is reused after all workers
- * have passed a quiescent state (sd_epoch.h). Handles are never reused. Tables with inline entries (type->entries_are_inline)
- * have no struct sd_entry: the exact structure stores key, action, handle and data together, see exact/sd_inline.h.
+ * have passed a quiescent state (sd_epoch.h). Handles are never reused. Tables with inline entries
+ * (type->entries_are_inline) have no struct sd_entry: the exact structure stores key, action, handle and data together, see
+ * exact/sd_inline.h.
  */
 #ifndef SD_ENTRY_H
 #define SD_ENTRY_H
@@ -111,7 +112,8 @@ struct sd_table {
     /* The free ones among them; the last one is taken first. */
     uint32_t *free_slots;
     uint64_t n_free_slots, free_slots_capacity;
-    /* Two lists of removed entries, the first removed first: those removed since, and those that wait for `waiting_stamp`. */
+    /* Two lists of removed entries, the first removed first: those removed since, and those that wait for
+       `waiting_stamp`. */
     uint32_t removed_slot, last_removed_slot, waiting_slot, n_removed_slots;
     uint64_t waiting_stamp;
     /* The instance's. */

@@ -140,6 +140,12 @@ SD_LOCAL uint32_t sd_record_exchange(struct sd_table *t, struct sd_entry *e, con
     return SD_OK;
 }
 
+/* Modified entries keep their record. Rates change with the action in one step, for which the entry needs another meter. */
+SD_INLINE bool sd_record_stays(const struct sd_table *t)
+{
+    return t->structure->stores_actions && t->structure->stores_actions(t->type) && !t->type->has_direct_meter;
+}
+
 SD_LOCAL uint32_t sd_record_modify_one(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *view,
                                        uint64_t now_ns, uint64_t *handle)
 {
@@ -153,8 +159,7 @@ SD_LOCAL uint32_t sd_record_modify_one(struct sd_instance *instance, struct sd_t
     if (status != SD_OK)
         return status;
     *handle = e->handle;
-    /* Rates change with the action in one step, for which the entry needs another meter. */
-    if (t->structure->stores_actions && t->structure->stores_actions(t->type) && !t->type->has_direct_meter)
+    if (sd_record_stays(t))
         return sd_record_exchange(t, e, view, now_ns);
     status = sd_record_replace(t, e, view, target, now_ns);
     if (status != SD_OK && view->kind == SD_ENTRY_ONE_SHOT)
@@ -177,7 +182,11 @@ SD_LOCAL void sd_record_prefetch(const struct sd_table *t, const struct sd_entry
         if (found[i])
             __builtin_prefetch(found[i], 1);
     }
-    for (uint32_t i = 0; change == SD_RECORD_REMOVE && i < n; i++)
+    if (change == SD_RECORD_MODIFY && sd_record_stays(t))
+        return;
+    if (change == SD_RECORD_MODIFY)
+        sd_slots_prefetch(t, n);
+    for (uint32_t i = 0; i < n; i++)
         if (found[i])
             sd_order_prefetch(&t->order, found[i]->handle);
 }

@@ -44,8 +44,8 @@ struct sd_structure_ops {
     uint32_t (*reserve_one)(struct sd_table *, uint32_t prefix_bits);
     /* Prefetches memory for up to SD_WRITE_BATCH inserts that follow. NULL: no prefetch. */
     void (*insert_prefetch)(const struct sd_table *, const struct sd_entry_view *, uint32_t n);
-    /* Prefetches what `find` reads for up to SD_WRITE_BATCH keys that follow, and what `replace` or `exchange` writes for them
-       if `will_change`. NULL: no prefetch. */
+    /* Prefetches what `find` reads for up to SD_WRITE_BATCH keys that follow; if `will_change`, also what `replace` or
+       `exchange` writes for them. NULL: no prefetch. */
     void (*find_prefetch)(const struct sd_table *, const struct sd_entry_view *, uint32_t n, bool will_change);
     /* The key is new, and reserve_one has returned SD_OK. */
     uint32_t (*insert)(struct sd_table *, struct sd_entry *);

@@ -8,8 +8,8 @@
  * table's descriptor, struct sd_table_type:
  *
  *   exact        exact keys: a hash table, sd_exact.h. Action and data lie beside the key, so a packet reads the entry
- *                only if the table counts, meters, expires or has a profile. Tables that do none of that have inline
- *                entries: key, action and data in the hash table are the entry, and there is no other.
+ *                only if the table meters, expires or has a profile. Tables that do none of that and do not count have
+ *                inline entries: key, action and data in the hash table are the entry, and there is no other.
  *   direct       exact keys of few bits: an array indexed by the key.
  *   lpm          one LPM element, with any exact ones: a compressed trie, sd_lpm.h.
  *   prefix_hash  the same for keys that are too wide for a trie.
@@ -17,9 +17,10 @@
  *                largest sum of prefix lengths; then the entry that was inserted first.
  *   none         no key: no entries.
  *
- * Workers look keys up while the control plane inserts and removes entries (type->concurrent_ops): an entry is complete
- * before the structure leads to it, and is not changed afterwards while packets run, except for the time of the last hit,
- * the direct counter (a cell for each worker) and the direct meter (locked).
+ * Workers look keys up while the control plane inserts, modifies and removes entries (type->concurrent_ops): an entry is
+ * complete before the structure leads to it, and what lookups read of it is not changed afterwards, except for the time of
+ * the last hit, the direct counter (a cell for each worker) and the direct meter (locked). Modified entries are others, of
+ * which lookups find the old or the new one.
  */
 #ifndef SD_TABLE_H
 #define SD_TABLE_H

@@ -103,9 +103,10 @@ static void check_numbers(uint64_t *state)
         CHECK(sd_lpm_find(&table, r->bits, r->length) == (is_in ? number : SD_LPM_NONE));
         if (!is_in || check_random(state) % 8)
             continue;
-        for (uint32_t j = 0; j < N_ROUTES; j++)
-            if ((j < N_ROUTES / 4 || routes[j].is_in) && routes[j].length > routes[best].length && covers(&routes[j], r->bits))
-                best = j;
+        for (uint32_t j = 0; j < N_ROUTES; j++) {
+            bool is_longer = (j < N_ROUTES / 4 || routes[j].is_in) && routes[j].length > routes[best].length;
+            best = is_longer && covers(&routes[j], r->bits) ? j : best;
+        }
         number = best + (routes[best].is_changed ? N_ROUTES : 0);
         CHECK((n_limbs == 1 ? sd_lpm_lookup(&table, r->bits, 1) : sd_lpm_lookup(&table, r->bits, 2)) == number);
     }

@@ -1,9 +1,9 @@
 /*
  * An instance's parts and their memory.
  *
- * Owns: struct sd_instance; allocation. Everything is allocated by calloc and its kin, but for arrays of
- * cells, which may have thousands of millions: those are mapped, and a page exists from the first write to
- * it on.
+ * Owns: struct sd_instance; allocation. Everything is allocated by calloc and its kin, but for large blocks of tables, and
+ * for arrays of cells, which may have thousands of millions: those are mapped, and a page exists from the first write to it
+ * on.
  *
  * Invariant: while packets run, nothing here is changed but cells, the marks of entries, and those tables that can be
  * written beside readers (sd_table_concurrent_ops); what else the control plane does it does while no worker runs packets

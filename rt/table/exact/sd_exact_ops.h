@@ -38,9 +38,9 @@ SD_ALWAYS_INLINE uint8_t *sd_exact_find_shaped(struct sd_exact_shape shape, cons
 }
 
 /*
- * Writes the word (struct sd_exact_value or sd_inline_value) and the data that lie beside a key, in whole words: the sizes are
- * not constants, and a copy through other memory would wait until what was written there has left the store buffer. `to`
- * and `data` do not overlap.
+ * Writes the word (struct sd_exact_value or sd_inline_value) and the data that lie beside a key, in whole words: the sizes
+ * are not constants, and a copy through other memory would wait until what was written there has left the store buffer.
+ * `to` and `data` do not overlap.
  */
 SD_ALWAYS_INLINE void sd_exact_put_value(uint8_t *to, uint64_t word, const uint8_t *data, uint32_t n_bytes,
                                          uint32_t data_bytes)

@@ -340,7 +340,7 @@ SD_ALWAYS_INLINE void sd_exact_remove_at_home(struct sd_exact *t, uint8_t *home,
     sd_exact_add_entries(t, -UINT64_C(1));
 }
 
-/* A free lane at home for the new value of an entry there; SD_EXACT_SLOTS: there is none, or the value is written in place. */
+/* A free lane at home for the new value of an entry there; SD_EXACT_SLOTS: none, or the value is written in place. */
 SD_ALWAYS_INLINE uint32_t sd_exact_free_lane(const struct sd_exact *t, struct sd_exact_shape shape, const uint8_t *home)
 {
     uint32_t empty = sd_exact_match(home, SD_EXACT_EMPTY);

@@ -37,6 +37,36 @@ SD_LOCAL struct sd_entry *sd_lpm_table_find(const struct sd_table *t, const stru
     return slot == SD_LPM_NONE ? NULL : sd_entry_at(t, slot);
 }
 
+/* The words of the root; then the nodes and buckets they lead to, of which most updates read two lines. */
+SD_LOCAL void sd_lpm_table_find_prefetch(const struct sd_table *t, const struct sd_entry_view *views, uint32_t n,
+                                         bool will_change)
+{
+    (void)will_change;
+    const struct sd_lpm_root *top = t->lpm.top;
+    const uint32_t *words[SD_WRITE_BATCH];
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t limbs[SD_LPM_LIMBS_MAX] = {0};
+        sd_lpm_limbs(t->type, views[i].value, t->type->key_bytes, limbs);
+        words[i] = sd_lpm_root_word(top, limbs);
+        __builtin_prefetch(words[i], 1);
+        if (t->lpm.root != top)
+            __builtin_prefetch(sd_lpm_root_word(t->lpm.root, limbs), 1);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (!(*words[i] & SD_LPM_NODE))
+            continue;
+        const uint8_t *block = sd_lpm_block(top, *words[i]);
+        __builtin_prefetch(block, 1);
+        if (!(*words[i] & SD_LPM_IS_BUCKET))
+            __builtin_prefetch(block + SD_LINE_BYTES, 1);
+    }
+}
+
+SD_LOCAL void sd_lpm_table_insert_prefetch(const struct sd_table *t, const struct sd_entry_view *views, uint32_t n)
+{
+    sd_lpm_table_find_prefetch(t, views, n, true);
+}
+
 SD_LOCAL uint32_t sd_lpm_table_reserve_one(struct sd_table *t, uint32_t prefix_bits)
 {
     return sd_lpm_exact_bits(t->type) + prefix_bits > sd_key_width_bits(t->type) ? SD_OUT_OF_RANGE : SD_OK;
@@ -72,6 +102,8 @@ static const SD_UNUSED struct sd_structure_ops sd_lpm_ops = {
     .free = sd_lpm_table_free,
     .find = sd_lpm_table_find,
     .reserve_one = sd_lpm_table_reserve_one,
+    .insert_prefetch = sd_lpm_table_insert_prefetch,
+    .find_prefetch = sd_lpm_table_find_prefetch,
     .insert = sd_lpm_table_insert,
     .remove = sd_lpm_table_remove,
     .replace = sd_lpm_table_replace,

@@ -107,11 +107,7 @@ impl TableKind {
         let entries_are_inline =
             structure == LookupStructure::Exact && !uses_records && table.actions.len() <= INLINE_ACTIONS_MAX;
         let is_small = table.has_const_entries || table.size.is_some_and(|size| size <= CACHED_ENTRIES);
-        TableKind {
-            structure,
-            entries_are_inline,
-            is_staged: structure.has_stages() && !is_small,
-        }
+        TableKind { structure, entries_are_inline, is_staged: structure.has_stages() && !is_small }
     }
 
     /// Operations of the control plane that may run while workers run packets: `enum sd_concurrent_op`, as a C expression.
