@@ -10,11 +10,11 @@
 
 #include "object/sd_object.h"
 
-/* ThreadSanitizer does not see through assembly. */
-#if defined(__SANITIZE_THREAD__)
+/* Sanitizers do not see through assembly. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define SD_CELL_ATOMIC 1
 #elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #define SD_CELL_ATOMIC 1
 #endif
 #endif

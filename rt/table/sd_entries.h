@@ -28,14 +28,14 @@ SD_INLINE void sd_table_add_entries(struct sd_table *t, uint64_t n)
  * has for the new one. So no packet is lost, and none is counted twice.
  */
 
-/* What the control plane has for the cells of a slot; NULL: nothing. */
+/* The counts that the control plane has for the cells of a slot; NULL: it has none. */
 SD_INLINE struct sd_carried *sd_carried_of(const struct sd_table *t, uint32_t slot)
 {
     uint64_t chunk = slot >> SD_CHUNK_BITS;
     return chunk < t->carried_capacity ? t->carried[chunk] : NULL;
 }
 
-/* As sd_carried_of, but makes it; NULL when memory is short. */
+/* Makes them if there are none; NULL when memory is short. */
 SD_LOCAL struct sd_carried *sd_carried_make(struct sd_table *t, uint32_t slot)
 {
     uint64_t n = t->carried_capacity, chunk = slot >> SD_CHUNK_BITS;
@@ -66,7 +66,7 @@ SD_LOCAL struct sd_count sd_slot_count_sum(const struct sd_table *t, uint32_t sl
     return sum;
 }
 
-/* As sd_slot_count_sum, for the colours of the direct meter. */
+/* Colours of the direct meter, summed as by sd_slot_count_sum. */
 SD_LOCAL struct sd_colour_counts sd_slot_colours_sum(const struct sd_table *t, uint32_t slot)
 {
     struct sd_colour_counts sum = {0};
@@ -479,7 +479,7 @@ SD_LOCAL bool sd_entry_set_count(struct sd_table *t, const struct sd_entry *e, s
     return carried != NULL;
 }
 
-/* As sd_entry_set_count, for the colours of the direct meter. */
+/* Sets the colours of the direct meter, as sd_entry_set_count does the count. */
 SD_LOCAL bool sd_entry_set_colours(struct sd_table *t, const struct sd_entry *e, const struct sd_colour_counts *colours)
 {
     struct sd_carried *carried = sd_carried_make(t, e->slot);

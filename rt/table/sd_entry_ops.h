@@ -18,7 +18,8 @@ struct sd_entry_ops {
     uint32_t (*insert)(struct sd_instance *, struct sd_table *, enum sd_entry_writer, const struct sd_entry_view *,
                        uint32_t n, uint64_t now_ns, uint64_t *handles, uint8_t *statuses);
     /* Modify and remove the entries with the keys of `n` views, one after the other, so that a key may be there twice; the
-       result and its arrays are those of `insert`. Entries that the program declares constant stay as they are: SD_CONST. */
+       result and its arrays are those of `insert`. Entries that the program declares constant stay as they are: SD_CONST.
+       Views of several entries must not point to memory of the table, which an earlier one may change. */
     uint32_t (*modify)(struct sd_instance *, struct sd_table *, const struct sd_entry_view *, uint32_t n, uint64_t now_ns,
                        uint64_t *handles, uint8_t *statuses);
     uint32_t (*remove)(struct sd_instance *, struct sd_table *, const struct sd_entry_view *, uint32_t n, uint64_t *handles,

@@ -180,8 +180,8 @@ static void *read_on(void *context)
             } else if (number < N_STAY + N_CHANGE) {
                 r->n_change_hits++;
                 uint64_t *last = &last_generation[number - N_STAY];
-                /* What was asked for first may be answered with what was there then; and several words lead to a prefix, one
-                   of which is changed after the other. */
+                /* A staged lookup may find the state of its first step; and several words lead to a prefix, one of which is
+                   changed after the other. */
                 CHECK(seen[i].generation + (mix->base == LPM) >= *last || i % 4 < 2);
                 if (seen[i].generation > *last)
                     *last = seen[i].generation;

@@ -288,7 +288,7 @@ static void insert_batch(const struct sd_table_type *type, struct sd_instance *i
     CHECK(n_inserted == n_expected && ops->table_n_entries(instance, 0) == n_live);
 }
 
-/* What the list does when a controller modifies an entry. */
+/* The list does the same when a controller modifies an entry. */
 static uint32_t listed_modify(const struct sd_table_type *type, const struct listed *e, uint64_t now_ns, uint64_t *handle)
 {
     struct sd_entry_view view = view_of(e);

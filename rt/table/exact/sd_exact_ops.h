@@ -58,7 +58,7 @@ SD_ALWAYS_INLINE void sd_exact_put_value(uint8_t *to, uint64_t word, const uint8
     }
 }
 
-/* What is stored beside the key of an entry with a record. */
+/* The value beside the key of an entry with a record. */
 struct sd_exact_stored {
     uint32_t slot;
     uint32_t what;
