@@ -167,7 +167,7 @@ SD_LOCAL uint32_t sd_record_modify_one(struct sd_instance *instance, struct sd_t
     return status;
 }
 
-enum sd_record_change { SD_RECORD_MODIFY, SD_RECORD_REMOVE };
+enum sd_record_change { SD_CHANGE_MODIFY, SD_CHANGE_REMOVE };
 
 /* Prefetches what a change of the entries with the keys of a batch reads and writes. */
 SD_LOCAL void sd_record_prefetch(const struct sd_table *t, const struct sd_entry_view *views, uint32_t n,
@@ -176,15 +176,15 @@ SD_LOCAL void sd_record_prefetch(const struct sd_table *t, const struct sd_entry
     if (n <= 1 || !t->structure->find_prefetch)
         return;
     const struct sd_entry *found[SD_WRITE_BATCH];
-    t->structure->find_prefetch(t, views, n, change == SD_RECORD_MODIFY);
+    t->structure->find_prefetch(t, views, n, change == SD_CHANGE_MODIFY);
     for (uint32_t i = 0; i < n; i++) {
         found[i] = t->structure->find(t, &views[i]);
         if (found[i])
             __builtin_prefetch(found[i], 1);
     }
-    if (change == SD_RECORD_MODIFY && sd_record_stays(t))
+    if (change == SD_CHANGE_MODIFY && sd_record_stays(t))
         return;
-    if (change == SD_RECORD_MODIFY)
+    if (change == SD_CHANGE_MODIFY)
         sd_slots_prefetch(t, n);
     for (uint32_t i = 0; i < n; i++)
         if (found[i])
@@ -197,7 +197,7 @@ SD_LOCAL uint32_t sd_record_modify(struct sd_instance *instance, struct sd_table
     uint32_t n_modified = 0;
     for (uint32_t from = 0; from < n; from += SD_WRITE_BATCH) {
         uint32_t n_batch = n - from < SD_WRITE_BATCH ? n - from : SD_WRITE_BATCH;
-        sd_record_prefetch(t, views + from, n_batch, SD_RECORD_MODIFY);
+        sd_record_prefetch(t, views + from, n_batch, SD_CHANGE_MODIFY);
         for (uint32_t i = from; i < from + n_batch; i++) {
             uint32_t status = sd_record_modify_one(instance, t, &views[i], now_ns, &handles[i]);
             statuses[i] = (uint8_t)status;
@@ -232,7 +232,7 @@ SD_LOCAL uint32_t sd_record_remove(struct sd_instance *instance, struct sd_table
     uint32_t n_removed = 0;
     for (uint32_t from = 0; from < n; from += SD_WRITE_BATCH) {
         uint32_t n_batch = n - from < SD_WRITE_BATCH ? n - from : SD_WRITE_BATCH;
-        sd_record_prefetch(t, views + from, n_batch, SD_RECORD_REMOVE);
+        sd_record_prefetch(t, views + from, n_batch, SD_CHANGE_REMOVE);
         for (uint32_t i = from; i < from + n_batch; i++) {
             uint32_t status = sd_record_remove_one(t, &views[i], &handles[i]);
             statuses[i] = (uint8_t)status;

@@ -7,7 +7,7 @@
 #ifndef SD_TABLE_RECORDS_H
 #define SD_TABLE_RECORDS_H
 
-#include "table/sd_table_ops.h"
+#include "table/sd_table_scan.h"
 
 /* Views of one piece take 17 KiB. */
 #define SD_RECORDS_PIECE 128u
@@ -53,20 +53,6 @@ SD_INLINE struct sd_entry_view sd_record_view(const struct sd_table *t, const st
     return view;
 }
 
-/* Modifies or removes the entry of a view, unless it is constant. */
-SD_INLINE uint32_t sd_record_change(struct sd_instance *instance, struct sd_table *t, uint32_t op,
-                                    const struct sd_entry_view *view, uint64_t now_ns, uint64_t *handle)
-{
-    struct sd_entry_view found;
-    if (t->entry_ops->find(t, view, &found) != SD_OK)
-        return SD_NOT_FOUND;
-    if (found.is_const)
-        return SD_CONST;
-    *handle = found.handle;
-    return op == SD_RECORD_MODIFY ? t->entry_ops->modify(instance, t, view, now_ns, handle)
-                                  : t->entry_ops->remove(instance, t, view);
-}
-
 SD_LOCAL uint32_t sd_table_write_records(struct sd_instance *instance, uint32_t table, uint32_t op,
                                          const struct sd_record_layout *layout, const uint8_t *records, uint32_t n,
                                          uint64_t now_ns, uint64_t *handles, uint8_t *statuses)
@@ -83,15 +69,17 @@ SD_LOCAL uint32_t sd_table_write_records(struct sd_instance *instance, uint32_t 
         n_piece = n - from < SD_RECORDS_PIECE ? n - from : SD_RECORDS_PIECE;
         for (uint32_t i = 0; i < n_piece; i++)
             views[i] = sd_record_view(t, layout, records + (size_t)(from + i) * layout->record_bytes, &cells[i]);
-        if (op == SD_RECORD_INSERT) {
+        switch ((enum sd_record_op)op) {
+        case SD_RECORD_INSERT:
             n_done += t->entry_ops->insert(instance, t, SD_BY_CONTROLLER, views, n_piece, now_ns, handles + from,
                                            statuses + from);
-            continue;
-        }
-        for (uint32_t i = 0; i < n_piece; i++) {
-            status = sd_record_change(instance, t, op, &views[i], now_ns, &handles[from + i]);
-            statuses[from + i] = (uint8_t)status;
-            n_done += status == SD_OK;
+            break;
+        case SD_RECORD_MODIFY:
+            n_done += t->entry_ops->modify(instance, t, views, n_piece, now_ns, handles + from, statuses + from);
+            break;
+        case SD_RECORD_REMOVE:
+            n_done += t->entry_ops->remove(instance, t, views, n_piece, handles + from, statuses + from);
+            break;
         }
     }
     return n_done;
@@ -136,15 +124,20 @@ SD_LOCAL uint32_t sd_table_read_records(struct sd_instance *instance, uint32_t t
     uint32_t n = 0;
     if (sd_table_check(t) != SD_OK)
         return 0;
-    struct sd_entry_view view;
-    while (n < n_max && sd_table_next(instance, table, after, &view) == SD_OK) {
-        if (view.is_const)
-            continue;
-        uint8_t *record = records + (size_t)n * layout->record_bytes;
-        sd_record_put(t, layout, &view, record);
-        sd_record_put_cells(instance, table, layout, view.handle, record);
-        handles[n++] = view.handle;
-    }
+    struct sd_entry_view views[SD_RECORDS_PIECE];
+    uint32_t n_wanted, n_read;
+    do {
+        n_wanted = n_max - n < SD_RECORDS_PIECE ? n_max - n : SD_RECORDS_PIECE;
+        n_read = sd_table_read_batch(t, after, views, n_wanted);
+        for (uint32_t i = 0; i < n_read; i++) {
+            if (views[i].is_const)
+                continue;
+            uint8_t *record = records + (size_t)n * layout->record_bytes;
+            sd_record_put(t, layout, &views[i], record);
+            sd_record_put_cells(instance, table, layout, views[i].handle, record);
+            handles[n++] = views[i].handle;
+        }
+    } while (n < n_max && n_read == n_wanted);
     return n;
 }
 
