@@ -49,6 +49,10 @@ pub enum ControlFigureArg {
     Plain,
     /// Entries in columns, written over TCP and over a Unix socket
     Bulk,
+    /// The time of single updates, also beside a writer at full speed
+    Latency,
+    /// Packets on one core beside updates on another, for exact tables and for prefixes
+    Interference,
     /// Entries in columns: dumps, also by a slow client, and their loading; memory of each entry
     Read,
 }

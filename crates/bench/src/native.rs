@@ -153,14 +153,14 @@ fn rate(n_packets: usize, work: impl FnOnce() -> Result<(), Exit>) -> Result<f64
 }
 
 /// Packets in memory, each in a slot of its own.
-struct Ring {
+pub(crate) struct Ring {
     slots: Vec<Vec<u8>>,
     /// Length and port of arrival.
     facts: Vec<(usize, u32)>,
 }
 
 impl Ring {
-    fn new(packets: &[(u32, Vec<u8>)]) -> Ring {
+    pub(crate) fn new(packets: &[(u32, Vec<u8>)]) -> Ring {
         let slot = |packet: &Vec<u8>| {
             let mut slot = vec![0; SLOT_BYTES];
             slot[HEADROOM_BYTES..HEADROOM_BYTES + packet.len()].copy_from_slice(packet);
@@ -173,7 +173,7 @@ impl Ring {
     }
 
     /// So many packets, round and round; the program changes none of them.
-    fn run(
+    pub(crate) fn run(
         &mut self,
         device: &mut Device<Native>,
         bursts: &mut Bursts,

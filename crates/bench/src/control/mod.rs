@@ -2,6 +2,8 @@
 
 mod bulk;
 mod controller;
+mod interference;
+mod latency;
 mod plain;
 mod switch;
 
@@ -14,6 +16,8 @@ pub fn run(args: &BenchControlArgs) -> Exit {
         ControlFigureArg::Plain => plain::measure(args),
         ControlFigureArg::Bulk => bulk::measure(args, false),
         ControlFigureArg::Read => bulk::measure(args, true),
+        ControlFigureArg::Latency => latency::measure(args),
+        ControlFigureArg::Interference => interference::measure(args),
     };
     measured.map_or_else(|exit| exit, |()| Exit::Ok)
 }

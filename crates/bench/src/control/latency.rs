@@ -1,0 +1,150 @@
+//! `--figure latency`: the time of one update, while nobody else writes and beside a writer at full speed.
+
+use super::controller::Controller;
+use super::{failed, switch};
+use crate::args::BenchControlArgs;
+use crate::harness::{Goal, Judged};
+use crate::report;
+use console::output::{self, Exit};
+use grpc::Client;
+use p4info::proto::p4::v1::update::Type;
+use serde_json::json;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Updates that are timed.
+const N_UPDATES: usize = 20_000;
+const N_UPDATES_QUICK: usize = 500;
+/// Entries of the writer at full speed, and its batches.
+const N_OTHERS: usize = 200_000;
+const BATCH: usize = 10_000;
+/// Goal for 99 of 100 updates beside others, in microseconds.
+const GOAL_US: f64 = 1000.0;
+
+/// Times of single updates, ascending.
+struct Figure {
+    transport: &'static str,
+    beside: &'static str,
+    times: Vec<Duration>,
+    /// Millions of updates a second of the other writer.
+    others: f64,
+}
+
+impl Figure {
+    /// The time that so many of a thousand updates do not exceed, in microseconds.
+    fn quantile(&self, per_mille: usize) -> f64 {
+        let at = (self.times.len() * per_mille / 1000).min(self.times.len().saturating_sub(1));
+        self.times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1e6)
+    }
+}
+
+pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
+    let n = if args.measure.quick { N_UPDATES_QUICK } else { N_UPDATES };
+    let mut figures = Vec::new();
+    for transport in ["tcp", "unix"] {
+        let dir = tempfile::tempdir().map_err(failed)?;
+        let address = match transport {
+            "tcp" => "127.0.0.1:0".to_owned(),
+            _ => format!("unix:{}", dir.path().join("p4runtime").display()),
+        };
+        let (_switch, address) = switch::start(dir.path(), &address, args)?;
+        let client = Client::connect(&address, None).map_err(failed)?;
+        let controller = Controller::new(&client)?;
+        let times = timed(&controller, n)?;
+        figures.push(Figure { transport, beside: "nobody", times, others: 0.0 });
+        let other = Client::connect(&address, None).map_err(failed)?;
+        let (is_over, n_written) = (AtomicBool::new(false), AtomicU64::new(0));
+        let begin = Instant::now();
+        let times = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| -> Result<(), Exit> {
+                let range = n..n + N_OTHERS;
+                let insert = controller.requests(Type::Insert, range.clone(), BATCH, 1);
+                let delete = controller.requests(Type::Delete, range, BATCH, 1);
+                while !is_over.load(Ordering::Relaxed) {
+                    other.write_encoded(insert.clone(), 2).map_err(failed)?;
+                    other.write_encoded(delete.clone(), 2).map_err(failed)?;
+                    n_written.fetch_add(2 * N_OTHERS as u64, Ordering::Relaxed);
+                }
+                Ok(())
+            });
+            let times = timed(&controller, n);
+            is_over.store(true, Ordering::Relaxed);
+            let written =
+                writer.join().unwrap_or_else(|_| Err(failed("internal bug: the writer has failed")));
+            written.and(times)
+        })?;
+        let others = n_written.load(Ordering::Relaxed) as f64 / begin.elapsed().as_secs_f64() / 1e6;
+        figures.push(Figure { transport, beside: "a writer", times, others });
+    }
+    show(&figures, args);
+    Ok(())
+}
+
+/// The times of inserting entries one by one, which are deleted afterwards.
+fn timed(controller: &Controller<'_>, n: usize) -> Result<Vec<Duration>, Exit> {
+    let mut times = Vec::with_capacity(n);
+    for request in controller.requests(Type::Insert, 0..n, 1, 1) {
+        let begin = Instant::now();
+        controller.client.write_encoded(vec![request], 1).map_err(failed)?;
+        times.push(begin.elapsed());
+    }
+    let delete = controller.requests(Type::Delete, 0..n, BATCH, 1);
+    controller.client.write_encoded(delete, 1).map_err(failed)?;
+    times.sort_unstable();
+    Ok(times)
+}
+
+fn show(figures: &[Figure], args: &BenchControlArgs) {
+    let judged = figures.iter().filter(|figure| figure.beside != "nobody").map(|figure| Judged {
+        name: format!("{}_p99_us", figure.transport),
+        size: figure.times.len() as u64,
+        value: figure.quantile(990),
+        goal: Goal::AtMost(GOAL_US),
+    });
+    let goals: Vec<Judged> = judged.collect();
+    if args.measure.json {
+        let lines = figures.iter().map(|figure| {
+            json!({
+                "peer": "siding",
+                "transport": figure.transport,
+                "beside": figure.beside,
+                "updates": figure.times.len(),
+                "p50_us": figure.quantile(500),
+                "p99_us": figure.quantile(990),
+                "p999_us": figure.quantile(999),
+                "others_per_second": (figure.others * 1e6).round(),
+            })
+        });
+        let json = json!({
+            "version": 1,
+            "siding": env!("CARGO_PKG_VERSION"),
+            "optimise": args.measure.cc.optimise,
+            "work": "control",
+            "figure": "latency",
+            "quick": args.measure.quick,
+            "goals": goals.iter().map(Judged::json).collect::<Vec<_>>(),
+            "lines": lines.collect::<Vec<_>>(),
+        });
+        output::out(&format!("{json}\n"));
+        return;
+    }
+    let head = ["transport", "beside", "updates", "p50", "p99", "p99.9", "updates/s of the other"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for figure in figures {
+        let us = |per_mille| format!("{:.0} us", figure.quantile(per_mille));
+        rows.push(vec![
+            figure.transport.to_owned(),
+            figure.beside.to_owned(),
+            report::short(figure.times.len() as u64),
+            us(500),
+            us(990),
+            us(999),
+            format!("{:.0}", figure.others * 1e6),
+        ]);
+    }
+    let mut text = format!("One update in each request\n\n{}", report::aligned(&rows));
+    for goal in goals.iter().filter(|goal| !goal.is_met()) {
+        text += &format!("\n{}: {:.0}, and at most {GOAL_US} is the goal", goal.name, goal.value);
+    }
+    output::out(&(text + "\n"));
+}
