@@ -24,6 +24,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
+use tokio_stream::StreamExt;
 use tokio_stream::wrappers::{TcpListenerStream, UnixListenerStream};
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
@@ -230,8 +231,7 @@ impl Server {
             .max_frame_size(FRAME_BYTES)
             .max_concurrent_streams(limits.n_requests_max)
             .http2_keepalive_interval(Some(limits.keepalive.0))
-            .http2_keepalive_timeout(Some(limits.keepalive.1))
-            .tcp_nodelay(true);
+            .http2_keepalive_timeout(Some(limits.keepalive.1));
         if let Some(tls) = tls {
             let mut config = ServerTlsConfig::new().identity(Identity::from_pem(tls.certificate, tls.key));
             if let Some(authority) = tls.client_authority {
@@ -254,8 +254,13 @@ impl Server {
         match socket {
             Socket::Tcp(listener) => {
                 let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-                runtime
-                    .spawn(router.serve_with_incoming_shutdown(TcpListenerStream::new(listener), is_stopped));
+                // Small answers do not wait for acknowledgements. The builder sets this for listeners of its own only.
+                let incoming = TcpListenerStream::new(listener).map(|stream| {
+                    stream.inspect(|stream| {
+                        let _ = stream.set_nodelay(true);
+                    })
+                });
+                runtime.spawn(router.serve_with_incoming_shutdown(incoming, is_stopped));
             }
             Socket::Unix(listener) => {
                 let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
