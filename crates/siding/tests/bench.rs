@@ -83,23 +83,64 @@ fn workers_lose_updates_unless_something_keeps_them_apart() {
     assert_eq!(simulated("65536 cells, sharded"), 0.0);
 }
 
-#[test]
-fn controllers_write_and_read_over_sockets() {
+/// The JSON of a figure of `bench control`; `None` without a C compiler.
+fn control_figure(figure: &str, entries: &str) -> Option<serde_json::Value> {
     let output = Command::new(env!("CARGO_BIN_EXE_siding"))
-        .args(["bench", "control", "--figure", "plain", "--quick", "--json", "--runs", "1"])
-        .args(["--entries", "300", "-O1"])
+        .args(["bench", "control", "--figure", figure, "--quick", "--json", "--runs", "1"])
+        .args(["--entries", entries, "-O1"])
         .output()
         .unwrap();
     let messages = String::from_utf8_lossy(&output.stderr);
     if messages.contains("no C compiler was found") {
-        return;
+        return None;
     }
     assert!(output.status.success(), "{messages}");
-    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn controllers_write_and_read_over_sockets() {
+    let Some(value) = control_figure("plain", "300") else { return };
     let lines = value["lines"].as_array().unwrap();
-    // Two transports, three batches, four works.
-    assert_eq!(lines.len(), 24, "{value}");
+    // Two transports, four batches, two numbers of requests at a time, four works.
+    assert_eq!(lines.len(), 64, "{value}");
     let is_counted = |line: &serde_json::Value| line["entries_per_second"].as_f64().is_some_and(|n| n > 0.0);
     assert!(lines.iter().all(is_counted), "{value}");
     assert_eq!(value["goals"].as_array().unwrap().len(), 8, "{value}");
+}
+
+#[test]
+fn controllers_write_columns() {
+    for (figure, n_works, n_goals) in [("bulk", 3, 2), ("read", 5, 5)] {
+        let Some(value) = control_figure(figure, "20000") else { return };
+        let lines = value["lines"].as_array().unwrap();
+        assert_eq!(lines.len(), 2 * n_works, "{value}");
+        let is_counted =
+            |line: &serde_json::Value| line["entries_per_second"].as_f64().is_some_and(|n| n > 0.0);
+        assert!(lines.iter().all(is_counted), "{value}");
+        assert_eq!(value["goals"].as_array().unwrap().len(), n_goals, "{value}");
+    }
+}
+
+#[test]
+fn updates_are_timed_with_and_without_load() {
+    let Some(value) = control_figure("latency", "1") else { return };
+    let lines = value["lines"].as_array().unwrap();
+    assert_eq!(lines.len(), 4, "{value}");
+    let times =
+        |line: &serde_json::Value| ["p50_us", "p99_us", "p999_us"].map(|time| line[time].as_f64().unwrap());
+    assert!(
+        lines.iter().map(times).all(|[p50, p99, p999]| 0.0 < p50 && p50 <= p99 && p99 <= p999),
+        "{value}"
+    );
+    let Some(value) = control_figure("interference", "20000") else { return };
+    let lines = value["lines"].as_array().unwrap();
+    // Three tables, three works.
+    assert_eq!(lines.len(), 9, "{value}");
+    let has_rates = |line: &serde_json::Value| {
+        ["packets_per_second", "updates_per_second"]
+            .iter()
+            .all(|rate| line[rate].as_f64().is_some_and(|n| n > 0.0))
+    };
+    assert!(lines.iter().all(has_rates), "{value}");
 }

@@ -1,6 +1,6 @@
 //! `--figure bulk` and `--figure read`: entries in columns, written, read and read back.
 
-use super::controller::Controller;
+use super::controller::{Controller, Key};
 use super::{failed, rate, switch};
 use crate::args::BenchControlArgs;
 use crate::frontend::median;
@@ -43,7 +43,7 @@ fn chunks(controller: &Controller<'_>, program: u64, op: pb::Op, n: usize) -> Ve
         let numbers: Vec<usize> = (first..(first + N_OF_SET).min(n)).collect();
         let mut columns: [Vec<u8>; 5] = Default::default();
         for i in &numbers {
-            let (from, to, protocol, from_port, to_port) = Controller::key(*i);
+            let Key { from, to, protocol, from_port, to_port } = Controller::key(*i);
             let values: [&[u8]; 5] = [&from, &to, &protocol, &from_port, &to_port];
             columns.iter_mut().zip(values).for_each(|(column, value)| column.extend_from_slice(value));
         }

@@ -19,6 +19,15 @@ const ACTION: &str = "FlowIngress.forward";
 /// Time for the switch to answer.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
 
+/// The values of a key, big-endian.
+pub(super) struct Key {
+    pub(super) from: [u8; 4],
+    pub(super) to: [u8; 4],
+    pub(super) protocol: [u8; 1],
+    pub(super) from_port: [u8; 2],
+    pub(super) to_port: [u8; 2],
+}
+
 /// The primary controller of a switch.
 pub(super) struct Controller<'c> {
     pub(super) client: &'c Client,
@@ -46,21 +55,21 @@ impl<'c> Controller<'c> {
         Ok(Controller { client, election_id, table_id, action_id, _stream: stream })
     }
 
-    /// The values of the key of the entry with this number, and a port.
-    pub(super) fn key(i: usize) -> ([u8; 4], [u8; 4], [u8; 1], [u8; 2], [u8; 2]) {
+    /// The key of the entry with this number.
+    pub(super) fn key(i: usize) -> Key {
         let i = i as u32;
-        (
-            (0x0a00_0000 | i >> 8).to_be_bytes(),
-            (0xc0a8_0000 ^ i.wrapping_mul(0x9e37_79b1)).to_be_bytes(),
-            [6],
-            (0x8000 | i as u16 & 0x7fff).to_be_bytes(),
-            [0x01, 0xbb],
-        )
+        Key {
+            from: (0x0a00_0000 | i >> 8).to_be_bytes(),
+            to: (0xc0a8_0000 ^ i.wrapping_mul(0x9e37_79b1)).to_be_bytes(),
+            protocol: [6],
+            from_port: (0x8000 | i as u16 & 0x7fff).to_be_bytes(),
+            to_port: [0x01, 0xbb],
+        }
     }
 
     /// The update of the entry with this number.
     fn update(&self, kind: Type, i: usize, port: u8) -> pb::Update {
-        let (from, to, protocol, from_port, to_port) = Self::key(i);
+        let Key { from, to, protocol, from_port, to_port } = Self::key(i);
         let exact = |field_id, value: Vec<u8>| pb::FieldMatch {
             field_id,
             field_match_type: Some(pb::field_match::FieldMatchType::Exact(pb::field_match::Exact { value })),

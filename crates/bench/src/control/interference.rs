@@ -1,6 +1,6 @@
 //! `--figure interference`: packets a second beside updates at full speed, one core for each.
 
-use super::controller::Controller;
+use super::controller::{Controller, Key};
 use super::failed;
 use crate::args::BenchControlArgs;
 use crate::frontend::median;
@@ -60,7 +60,7 @@ fn programs() -> [(&'static str, String); 3] {
 
 /// A packet that hits the entry with this number.
 fn packet(i: usize) -> (u32, Vec<u8>) {
-    let (from, to, protocol, from_port, to_port) = Controller::key(i);
+    let Key { from, to, protocol, from_port, to_port } = Controller::key(i);
     let mut packet = vec![0; 64];
     packet[12..14].copy_from_slice(&[8, 0]);
     packet[14] = 0x45;
@@ -74,7 +74,7 @@ fn packet(i: usize) -> (u32, Vec<u8>) {
 
 /// The record of the entry with this number.
 fn record(plan: &RecordPlan, i: usize, record: &mut [u8]) {
-    let (from, to, protocol, from_port, to_port) = Controller::key(i);
+    let Key { from, to, protocol, from_port, to_port } = Controller::key(i);
     let is_lpm = plan.layout.keys[0].kind == RecordMatch::Lpm;
     let values: Vec<&[u8]> = match is_lpm {
         true => vec![&to],

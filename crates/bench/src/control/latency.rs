@@ -24,7 +24,7 @@ const GOAL_US: f64 = 1000.0;
 /// Times of single updates, ascending.
 struct Figure {
     transport: &'static str,
-    beside: &'static str,
+    load: &'static str,
     times: Vec<Duration>,
     /// Millions of updates a second of the other writer.
     others: f64,
@@ -51,7 +51,7 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
         let client = Client::connect(&address, None).map_err(failed)?;
         let controller = Controller::new(&client)?;
         let times = timed(&controller, n)?;
-        figures.push(Figure { transport, beside: "nobody", times, others: 0.0 });
+        figures.push(Figure { transport, load: "none", times, others: 0.0 });
         let other = Client::connect(&address, None).map_err(failed)?;
         let (is_over, n_written) = (AtomicBool::new(false), AtomicU64::new(0));
         let begin = Instant::now();
@@ -74,7 +74,7 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
             written.and(times)
         })?;
         let others = n_written.load(Ordering::Relaxed) as f64 / begin.elapsed().as_secs_f64() / 1e6;
-        figures.push(Figure { transport, beside: "a writer", times, others });
+        figures.push(Figure { transport, load: "a writer", times, others });
     }
     show(&figures, args);
     Ok(())
@@ -95,7 +95,7 @@ fn timed(controller: &Controller<'_>, n: usize) -> Result<Vec<Duration>, Exit> {
 }
 
 fn show(figures: &[Figure], args: &BenchControlArgs) {
-    let judged = figures.iter().filter(|figure| figure.beside != "nobody").map(|figure| Judged {
+    let judged = figures.iter().filter(|figure| figure.load != "none").map(|figure| Judged {
         name: format!("{}_p99_us", figure.transport),
         size: figure.times.len() as u64,
         value: figure.quantile(990),
@@ -107,7 +107,7 @@ fn show(figures: &[Figure], args: &BenchControlArgs) {
             json!({
                 "peer": "siding",
                 "transport": figure.transport,
-                "beside": figure.beside,
+                "load": figure.load,
                 "updates": figure.times.len(),
                 "p50_us": figure.quantile(500),
                 "p99_us": figure.quantile(990),
@@ -128,13 +128,13 @@ fn show(figures: &[Figure], args: &BenchControlArgs) {
         output::out(&format!("{json}\n"));
         return;
     }
-    let head = ["transport", "beside", "updates", "p50", "p99", "p99.9", "updates/s of the other"];
+    let head = ["transport", "load", "updates", "p50", "p99", "p99.9", "updates/s of the other"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for figure in figures {
         let us = |per_mille| format!("{:.0} us", figure.quantile(per_mille));
         rows.push(vec![
             figure.transport.to_owned(),
-            figure.beside.to_owned(),
+            figure.load.to_owned(),
             report::short(figure.times.len() as u64),
             us(500),
             us(990),

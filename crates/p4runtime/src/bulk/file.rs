@@ -122,7 +122,7 @@ impl<R: Read> FileReader<R> {
         if n_bytes >= FRAME_BYTES_MAX {
             return Err(damaged("a frame is too long"));
         }
-        // As many bytes as there are, whatever the length says.
+        // No more memory than there are bytes, whatever the length says.
         let mut bytes = Vec::new();
         let n_read = self.from.by_ref().take(n_bytes.into()).read_to_end(&mut bytes)?;
         if n_read < n_bytes as usize {

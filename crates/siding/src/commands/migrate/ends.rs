@@ -53,7 +53,7 @@ pub struct Reader {
 }
 
 enum Source {
-    Switch { client: Client, request: pb::ReadRequest },
+    Switch { client: Box<Client>, request: pb::ReadRequest },
     File { file: Box<FileReader<BufReader<File>>>, path: PathBuf },
 }
 
@@ -98,7 +98,7 @@ impl Reader {
                 let cookie = config.cookie.map_or(0, |cookie| cookie.cookie);
                 let made_by = format!("siding {}", env!("CARGO_PKG_VERSION"));
                 let header = pb::FileHeader { p4info: config.p4info, cookie, made_by };
-                Ok(Reader { source: Source::Switch { client, request }, header })
+                Ok(Reader { source: Source::Switch { client: Box::new(client), request }, header })
             }
         }
     }
@@ -135,7 +135,7 @@ pub struct Writer {
 }
 
 enum Sink {
-    Switch { client: Client, head: pb::Chunk },
+    Switch { client: Box<Client>, head: Box<pb::Chunk> },
     File { file: FileWriter<BufWriter<tempfile::NamedTempFile>>, path: PathBuf },
 }
 
@@ -161,9 +161,9 @@ impl Writer {
         match &args.to {
             EndArg::File(path) => {
                 let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-                let beside = tempfile::NamedTempFile::new_in(dir.unwrap_or(Path::new(".")));
-                let beside = beside.map_err(|error| cannot_write(path, &error))?;
-                let file = FileWriter::new(BufWriter::with_capacity(BUFFER_BYTES, beside), from);
+                let file = tempfile::NamedTempFile::new_in(dir.unwrap_or(Path::new(".")));
+                let file = file.map_err(|error| cannot_write(path, &error))?;
+                let file = FileWriter::new(BufWriter::with_capacity(BUFFER_BYTES, file), from);
                 let file = file.map_err(|error| cannot_write(path, &error))?;
                 Ok(Writer { sink: Sink::File { file, path: path.clone() } })
             }
@@ -179,7 +179,7 @@ impl Writer {
                     report: pb::Report::Codes.into(),
                     ..pb::Chunk::default()
                 };
-                Ok(Writer { sink: Sink::Switch { client, head } })
+                Ok(Writer { sink: Sink::Switch { client: Box::new(client), head: Box::new(head) } })
             }
         }
     }
@@ -208,7 +208,7 @@ impl Writer {
                         sets: chunk.sets,
                         entities: chunk.entities,
                         entities_op: upsert(chunk.entities_op),
-                        ..head.clone()
+                        ..(*head).clone()
                     };
                     chunk.sets.iter_mut().for_each(|set| set.op = upsert(set.op));
                     chunk
@@ -235,8 +235,8 @@ impl Written {
     pub fn commit(self) -> Result<(), Exit> {
         let Some((file, path)) = self.file else { return Ok(()) };
         let file = file.finish().map_err(|error| cannot_write(&path, &error))?;
-        let beside = file.into_inner().map_err(|error| cannot_write(&path, error.error()))?;
-        beside.persist(&path).map_err(|error| cannot_write(&path, &error.error))?;
+        let file = file.into_inner().map_err(|error| cannot_write(&path, error.error()))?;
+        file.persist(&path).map_err(|error| cannot_write(&path, &error.error))?;
         Ok(())
     }
 }

@@ -18,7 +18,7 @@ const N_WAITING: usize = 4;
 /// Failures that are shown.
 const N_SHOWN: usize = 10;
 
-/// What has been copied.
+/// The entries that have been copied.
 #[derive(Debug, Default)]
 struct Copied {
     n_entries: u64,
