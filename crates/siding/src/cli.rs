@@ -26,7 +26,7 @@ pub use habits::{normalise_compat_flags, other_command};
 pub use help::{command, page};
 pub use live::{
     Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, GrpcArgs, LiveArgs, LiveBackendArg, LogLevel,
-    PortCommand, ShowArg,
+    PortCommand, ShmArgs, ShowArg,
 };
 pub use migrate::{EndArg, MigrateArgs};
 pub use model::{ModelCommand, ModelExternArgs};

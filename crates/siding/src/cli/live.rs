@@ -94,6 +94,8 @@ pub struct LiveArgs {
     pub grpc_server_addr: Option<grpc::Address>,
     #[command(flatten)]
     pub grpc: GrpcArgs,
+    #[command(flatten)]
+    pub shm: ShmArgs,
     /// The socket of `siding ctl` [default: DEVICE_ID.ctl in a directory of the user's own]
     #[arg(long, value_name = "PATH")]
     pub ctl_socket: Option<PathBuf>,
@@ -152,6 +154,20 @@ pub struct GrpcArgs {
     /// Take writes over P4Runtime from clients that have not arbitrated, as simple_switch_grpc does
     #[arg(long, hide_short_help = true)]
     pub no_arbitration: bool,
+}
+
+/// Options of shared memory for controllers of the same machine.
+#[derive(Debug, Args)]
+pub struct ShmArgs {
+    /// Let controllers of this machine write entries through shared memory; they connect to this Unix socket
+    #[arg(long, value_name = "PATH", requires = "grpc_server_addr")]
+    pub shm_socket: Option<PathBuf>,
+    /// Members of this group (name or number) may connect to --shm-socket, too
+    #[arg(long, hide_short_help = true, value_name = "GROUP", requires = "shm_socket", value_parser = group)]
+    pub shm_group: Option<u32>,
+    /// Bytes that a controller has at most for what it writes through --shm-socket: 64KiB to 16GiB
+    #[arg(long, hide_short_help = true, value_name = "SIZE", default_value = "4MiB", value_parser = shm_size)]
+    pub shm_size: usize,
 }
 
 /// Options of BMv2 that are accepted for compatibility and have no effect.
@@ -225,6 +241,34 @@ pub enum Address {
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds| (0.001..=1e6).contains(seconds));
     seconds.ok_or_else(|| "write seconds, 0.001 to 1000000".to_owned())
+}
+
+/// A group by its name in /etc/group, or by its number.
+fn group(text: &str) -> Result<u32, String> {
+    if let Ok(number) = text.parse() {
+        return Ok(number);
+    }
+    let groups = std::fs::read_to_string("/etc/group").unwrap_or_default();
+    let number = groups.lines().find_map(|line| {
+        let mut parts = line.split(':');
+        (parts.next() == Some(text)).then(|| parts.nth(1)?.parse().ok()).flatten()
+    });
+    number.ok_or_else(|| format!("there is no group `{text}`"))
+}
+
+fn shm_size(text: &str) -> Result<usize, String> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let shift = match unit {
+        "" | "B" => 0,
+        "K" | "KiB" => 10,
+        "M" | "MiB" => 20,
+        "G" | "GiB" => 30,
+        _ => return Err(format!("`{unit}` is no unit: KiB, MiB or GiB")),
+    };
+    let n_bytes = number.parse::<usize>().ok().and_then(|n| n.checked_mul(1 << shift));
+    let n_bytes = n_bytes.filter(|n| (64 << 10..=16 << 30).contains(n) && n.is_multiple_of(32 << 10));
+    n_bytes.ok_or_else(|| "write a multiple of 32KiB, 64KiB to 16GiB".to_owned())
 }
 
 fn address(text: &str) -> Result<Address, String> {

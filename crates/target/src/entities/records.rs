@@ -95,6 +95,9 @@ impl Entities {
             return;
         }
         let those: Vec<usize> = (0..done.codes.len()).filter(|i| done.codes[*i] == with).collect();
+        if those.is_empty() {
+            return;
+        }
         let of = |i: &usize| records[i * n_bytes..(i + 1) * n_bytes].iter().copied();
         let copied: Vec<u8> = those.iter().flat_map(of).collect();
         let metadata = |i: usize| those.get(i).and_then(|i| metadata.get(*i)).copied();

@@ -3,6 +3,7 @@
 mod interim;
 mod p4runtime;
 mod packets;
+mod shared_memory;
 mod state;
 mod thrift;
 
@@ -228,6 +229,8 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     let server = Server::start(&socket, &switch, Arc::clone(&compiler) as Arc<dyn ctl::Compiler>);
     let server = server.map_err(|error| environment(error.to_string()))?;
     let controllers = listening.start(&switch, &compiler).map_err(environment)?;
+    let shm = controllers.as_ref().and_then(|server| shared_memory::start(&args.shm, server).transpose());
+    let shm = shm.transpose().map_err(environment)?;
     let thrift = args.thrift_port.map(thrift::Stub::start).transpose().map_err(environment)?;
     let metrics = match args.metrics_addr {
         Address::Off => None,
@@ -248,7 +251,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         opened = Some(interim.into_ports());
     }
     if open_ports(args, &switch, opened, &is_over)? {
-        ready(args, &mut log, server.path(), metrics.as_ref(), controllers.as_ref());
+        ready(args, &mut log, server.path(), metrics.as_ref(), (controllers.as_ref(), shm.as_ref()));
     }
     let logged = PacketLog::start(args, &switch);
     while !is_over() {
@@ -258,6 +261,8 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         kept.keep_sometimes(&switch);
     }
     logged.into_iter().for_each(|logged| logged.end(&mut log));
+    // Sessions in shared memory are controllers.
+    drop(shm);
     drop((server, metrics, controllers, thrift));
     let kept = kept.keep_last(&switch);
     finish(&mut log, &switch).and(kept)
@@ -407,7 +412,7 @@ fn ready(
     log: &mut Log<'_>,
     socket: &Path,
     metrics: Option<&MetricsServer>,
-    controllers: Option<&grpc::Server>,
+    (controllers, shm): (Option<&grpc::Server>, Option<&shm::Server>),
 ) {
     let program = args.program.as_ref().map_or_else(
         || "no program; bring one with `siding ctl replace PROGRAM`".to_owned(),
@@ -426,9 +431,13 @@ fn ready(
     if let Some(address) = &p4runtime {
         text.push_str(&format!("\n  P4Runtime: {address}"));
     }
+    let shm = shm.map(|server| server.path());
+    if let Some(path) = shm {
+        text.push_str(&format!("\n  shared memory: {}", path.display()));
+    }
     let fields = json!({
         "program": args.program, "ports": args.ports.len(), "device_id": args.device_id,
-        "ctl_socket": socket, "metrics": metrics, "p4runtime": p4runtime,
+        "ctl_socket": socket, "metrics": metrics, "p4runtime": p4runtime, "shm_socket": shm,
     });
     // Scripts wait for it, so no level hides it.
     log.say(LogLevel::Off, "ready", &text, fields);
