@@ -55,6 +55,8 @@ pub enum ControlFigureArg {
     Interference,
     /// Entries in columns: dumps, also by a slow client, and their loading; memory of each entry
     Read,
+    /// Records through shared memory, in rings of several sizes
+    Shm,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ use crate::answers::{Message, Rings};
 use crate::error::{Error, status_message};
 use crate::hello;
 use crate::options::Options;
+use crate::segment::Segment;
 use crate::table::{TableLayout, Tables};
 use crate::wire::{Completion, N_REQUESTS, Request, Sizes, answer, kind};
 use std::collections::{HashMap, VecDeque};
@@ -27,13 +28,6 @@ pub struct Outcome {
     pub status: Vec<u8>,
 }
 
-/// A request that has no completion yet.
-#[derive(Clone, Copy, Debug)]
-struct Pending {
-    slot: usize,
-    n_slots: usize,
-}
-
 /// A connection to a switch. It is one controller of P4Runtime; its end is the controller's.
 #[derive(Debug)]
 pub struct Session {
@@ -42,7 +36,8 @@ pub struct Session {
     next_number: u64,
     /// A bit for each slot that is in use.
     used: u64,
-    pending: HashMap<u64, Pending>,
+    /// Slots of requests that have no completion yet.
+    pending: HashMap<u64, Slots>,
     outcomes: HashMap<u64, Outcome>,
     statuses: HashMap<u64, Vec<u8>>,
     /// Answers to reads and questions for layouts.
@@ -121,6 +116,11 @@ impl Session {
 
     /// Publishes a request, and returns its number.
     pub(crate) fn submit(&mut self, request: Request, slots: Option<Slots>) -> Result<u64, Error> {
+        let slots = slots.unwrap_or_default();
+        self.publish(Request { slot: slots.slot as u32, ..request }, slots)
+    }
+
+    fn publish(&mut self, request: Request, slots: Slots) -> Result<u64, Error> {
         let deadline = Instant::now() + self.timeout;
         while self.rings.n_outstanding() >= N_REQUESTS {
             if !self.pump()? {
@@ -135,9 +135,8 @@ impl Session {
         }
         let number = self.next_number;
         self.next_number += 1;
-        let Slots { slot, n_slots } = slots.unwrap_or_default();
-        self.pending.insert(number, Pending { slot, n_slots });
-        self.rings.submit(Request { number, slot: slot as u32, ..request });
+        self.pending.insert(number, slots);
+        self.rings.submit(Request { number, ..request });
         Ok(number)
     }
 
@@ -189,7 +188,7 @@ impl Session {
             self.rings.connected.s.read(at, &mut outcome.codes);
         }
         if pending.n_slots > 0 {
-            self.free_slots(Slots { slot: pending.slot, n_slots: pending.n_slots });
+            self.free_slots(pending);
         }
         self.outcomes.insert(number, outcome);
     }
@@ -298,12 +297,14 @@ impl Session {
         check(outcome)
     }
 
-    /// Submits a request as it is: for tests of the switch. The fields `number` and `slot` are set.
-    pub fn submit_raw(&mut self, request: Request, payload: &[u8]) -> Result<u64, Error> {
-        let slots = self.take_slots(payload.len().max(1), Instant::now() + self.timeout)?;
-        let at = self.sizes().slots_at() + slots.slot * self.sizes().slot_bytes;
-        self.rings.connected.c.write(at, payload);
-        self.submit(request, Some(slots))
+    /// Submits a request as it is, except for its number: for tests of the switch.
+    pub fn submit_raw(&mut self, request: Request) -> Result<u64, Error> {
+        self.publish(request, Slots::default())
+    }
+
+    /// S and C: for tests of the switch.
+    pub fn memory(&self) -> (&Segment, &Segment) {
+        (&self.rings.connected.s, &self.rings.connected.c)
     }
 
     /// Prepares for `poll` of the [descriptor](AsFd): false if something has come already, which [`pump`](Self::pump) takes.

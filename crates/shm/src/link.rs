@@ -160,3 +160,31 @@ impl Link {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::fcntl_get_seals;
+
+    #[test]
+    fn clients_cannot_write_to_s_nor_change_sizes() {
+        let sizes = Sizes { n_slots: 1, slot_bytes: 4096 };
+        let (segments, [s, c]) = Segments::new(sizes).unwrap();
+        assert!(Segment::map(&s, sizes.s_bytes(), Access::ReadWrite).is_err());
+        assert!(write(&s, &[1]).is_err());
+        for file in [&s, &c] {
+            assert!(ftruncate(file, 0).is_err());
+            assert!(ftruncate(file, 1 << 30).is_err());
+            assert!(fcntl_get_seals(file).unwrap().contains(SealFlags::SHRINK | SealFlags::SEAL));
+            assert!(fcntl_add_seals(file, SealFlags::WRITE).is_err());
+        }
+        let (theirs, mine) = (Segment::map(&s, sizes.s_bytes(), Access::Read).unwrap(), segments.s);
+        mine.store(64, 7);
+        assert_eq!(theirs.load(64), 7);
+        let theirs = Segment::map(&c, sizes.c_bytes(), Access::ReadWrite).unwrap();
+        theirs.write(4096, b"some bytes");
+        let mut bytes = [0; 10];
+        segments.c.read(4096, &mut bytes);
+        assert_eq!(&bytes, b"some bytes");
+    }
+}

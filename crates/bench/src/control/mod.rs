@@ -5,6 +5,7 @@ mod controller;
 mod interference;
 mod latency;
 mod plain;
+mod shm;
 mod switch;
 
 use crate::args::{BenchControlArgs, ControlFigureArg};
@@ -18,6 +19,7 @@ pub fn run(args: &BenchControlArgs) -> Exit {
         ControlFigureArg::Read => bulk::measure(args, true),
         ControlFigureArg::Latency => latency::measure(args),
         ControlFigureArg::Interference => interference::measure(args),
+        ControlFigureArg::Shm => shm::measure(args),
     };
     measured.map_or_else(|exit| exit, |()| Exit::Ok)
 }

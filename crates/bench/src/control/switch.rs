@@ -34,10 +34,11 @@ impl Switch {
     }
 }
 
-/// Starts this program as a switch, and waits for its address.
+/// Starts this program as a switch, with a socket and bytes of shared memory, and waits for its address.
 pub(super) fn start(
     dir: &Path,
     address: &str,
+    shm: Option<(&Path, usize)>,
     args: &BenchControlArgs,
 ) -> Result<(Switch, ServerAddress), Exit> {
     let environment = |error: String| {
@@ -61,6 +62,9 @@ pub(super) fn start(
         .arg(&program)
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
+    if let Some((path, n_bytes)) = shm {
+        command.arg("--shm-socket").arg(path).args(["--shm-size", &n_bytes.to_string()]);
+    }
     let child = command.spawn().map_err(|error| environment(format!("cannot start a switch: {error}")))?;
     let mut switch = Switch(child);
     let out = switch.0.stdout.take().map(BufReader::new);
