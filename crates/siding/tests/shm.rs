@@ -58,10 +58,6 @@ impl Switch {
         self.dir.path().join("shm")
     }
 
-    fn open(&self, election_id: u128) -> Session {
-        Session::open(self.socket(), &Options::new(election_id)).unwrap()
-    }
-
     /// Entries of all tables, by gRPC.
     fn n_entries(&self) -> usize {
         let client = Client::connect(&self.address.parse().unwrap(), None).unwrap();
@@ -175,6 +171,63 @@ fn the_examples_of_the_page_run() {
     let output = command.arg(dir.join("routes.py")).arg(switch.socket()).output().unwrap();
     assert_eq!(good(&output), "Outcome(OK, n=100, n_failed=0, '')\n");
     assert_eq!(switch.n_entries(), n_before + 356);
+}
+
+/// Writes routes as structs of a header that was made before.
+const STRUCTS: &str = r#"
+#include "router.shm.h"
+#include "siding_shm.h"
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    struct siding_shm *shm;
+    const struct siding_shm_table *routes;
+    struct siding_shm_batch batch;
+    struct siding_shm_outcome outcome;
+    uint64_t number;
+    if (argc != 2 || siding_shm_open(&shm, argv[1], NULL) || siding_shm_table(shm, "routes", 0, &routes) ||
+        routes->hash != SIDING_ROUTER__ROUTES_HASH || siding_shm_begin(shm, routes, SIDING_SHM_INSERT, 2, &batch))
+        return 1;
+    struct siding_Router__routes *records = (void *)batch.records;
+    for (uint32_t i = 0; i < 2; i++) {
+        records[i].headers__ipv4__destination = 0x0c000000 + (i << 8);
+        records[i].headers__ipv4__destination_mask = 0xffffff00;
+        records[i].action = SIDING_ROUTER__ROUTES_ACTION_ROUTER__SET_NEXT_HOP;
+        records[i].data.set_next_hop.next_hop = 1;
+    }
+    siding_shm_submit(shm, &batch, &number);
+    printf("%d\n", siding_shm_wait(shm, number, &outcome));
+    siding_shm_close(shm);
+    return 0;
+}
+"#;
+
+#[test]
+fn structs_of_a_header_are_records() {
+    let switch = Switch::start("examples/01-router/router.p4");
+    let dir = switch.dir.path();
+    for program in ["crates/native/tests/records/tables.p4", STATION, "examples/01-router/router.p4"] {
+        let header = dir.join(Path::new(program).with_extension("shm.h").file_name().unwrap());
+        let mut build = Command::new(env!("CARGO_BIN_EXE_siding"));
+        build.current_dir(root()).args(["build", "-O", "0", "--emit", "shm-header", "-o"]);
+        good(&build.arg(&header).arg(program).output().unwrap());
+        // In C and in C++.
+        for (compiler, suffix) in [("cc", "c"), ("c++", "cpp")] {
+            let source = dir.join(format!("alone.{suffix}"));
+            fs::write(&source, format!("#include {header:?}\nint main(void) {{ return 0; }}\n")).unwrap();
+            let mut command = Command::new(compiler);
+            command.args(["-Wall", "-Wextra", "-Werror", "-o"]).arg(dir.join("alone"));
+            good(&command.arg(source).output().unwrap());
+        }
+    }
+    let n_before = switch.n_entries();
+    let source = dir.join("structs.c");
+    fs::write(&source, STRUCTS).unwrap();
+    compile("cc", &source, &dir.join("structs"));
+    let output = Command::new(dir.join("structs")).arg(switch.socket()).output().unwrap();
+    assert_eq!(good(&output), "0\n");
+    assert_eq!(switch.n_entries(), n_before + 2);
 }
 
 /// A request that inserts an entry of `stations`.

@@ -34,6 +34,8 @@ pub enum EmitArg {
     Layout,
     /// Decisions that shape the C: tables, suspension points, offload blocks, fast path
     Plan,
+    /// Records of tables as structs of C, for controllers in shared memory
+    ShmHeader,
 }
 
 #[derive(Debug, Args)]

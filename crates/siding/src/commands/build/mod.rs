@@ -10,12 +10,16 @@ use crate::output::{self, Exit};
 use crate::program::load;
 use clap::ArgMatches;
 use console::Loaded;
+use control::records::RecordParts;
+use control::{Schema, Target};
 use driver::archive::{self, member};
-use native::{Pipeline, Trace};
+use native::{Pipeline, Trace, native_device};
 use p4info::Format;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
+use target::Config;
 
 pub fn run(args: &BuildArgs, matches: &ArgMatches) -> Exit {
     let files = [&args.p4runtime_files, &args.p4runtime_entries_files].into_iter().flatten();
@@ -96,6 +100,7 @@ fn default_output(args: &BuildArgs) -> PathBuf {
         EmitArg::Entries => "entries.txtpb",
         EmitArg::Layout => "layout.json",
         EmitArg::Plan => "plan.txt",
+        EmitArg::ShmHeader => "shm.h",
     };
     // Not text: the name need not be UTF-8.
     let mut name = match args.program.file_stem().filter(|_| args.program != Path::new("-")) {
@@ -172,6 +177,7 @@ impl Build<'_> {
             EmitArg::P4info => Ok(p4info::encode_p4info(&control_plane.p4info, Format::Text)),
             EmitArg::Entries => Ok(p4info::encode_write_request(&control_plane.entries, Format::Text)),
             EmitArg::Plan => Ok(self.plan()?.into_bytes()),
+            EmitArg::ShmHeader => Ok(self.shm_header()?.into_bytes()),
             EmitArg::Layout => {
                 let text = self.c_text()?;
                 Ok(pretty(&self.compile(&text)?.layout))
@@ -215,6 +221,27 @@ impl Build<'_> {
             Exit::Environment
         })?;
         Ok(Built { object, layout: self.layout(&plain) })
+    }
+
+    fn shm_header(&mut self) -> Result<String, Exit> {
+        let text = self.c_text()?;
+        let pipeline = Compiling::new(&self.args.cc)?.pipeline(&text)?;
+        let bug = |error: &dyn std::fmt::Display| {
+            output::error_line(&format!("internal bug: {error}"));
+            Exit::Bug
+        };
+        let runnable = &self.loaded.runnable;
+        let schema = Schema::new(&runnable.control_plane.p4info).map_err(|error| bug(&error))?;
+        let schema = Arc::new(schema.with_program(&runnable.program));
+        let program = Arc::new(runnable.program.clone());
+        let device = native_device(pipeline, program, Arc::clone(&schema), Config::default());
+        let mut device = device.map_err(|error| bug(&error))?;
+        let tables = schema.tables.iter().map(|table| {
+            let plan = device.record_plan(table.id, RecordParts::default());
+            shm::describe(&schema, table, 0, plan.as_deref())
+        });
+        let tables: Vec<shm_client::TableLayout> = tables.collect();
+        Ok(shm::c_header(&stem(&self.args.program), &tables))
     }
 
     fn layout(&self, pipeline: &Pipeline) -> Value {
