@@ -146,6 +146,31 @@ fn the_client_in_c_gets_a_code_for_each_entry() {
     }
 }
 
+/// ThreadSanitizer watches the client in C and a model of the switch, which share one mapping.
+#[test]
+fn rings_have_no_races() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("rings");
+    let mut command = Command::new("clang");
+    command.current_dir(root()).args([
+        "-std=c11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-O1",
+        "-g",
+        "-fsanitize=thread",
+    ]);
+    command.args(["-Iclients/c", "crates/siding/tests/shm/rings.c", "-lpthread", "-o"]);
+    if !exists("clang") {
+        eprintln!("note: without clang the rings are not tested");
+        return;
+    }
+    good(&command.arg(&program).output().unwrap());
+    let output = Command::new(&program).arg(dir.path().join("socket")).output().unwrap();
+    assert_eq!(good(&output), "good\n");
+}
+
 #[test]
 fn the_examples_of_the_page_run() {
     let switch = Switch::start("examples/01-router/router.p4");
