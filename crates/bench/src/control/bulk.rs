@@ -128,7 +128,7 @@ pub(super) fn measure(args: &BenchControlArgs, reads: bool) -> Result<(), Exit> 
             "tcp" => "127.0.0.1:0".to_owned(),
             _ => format!("unix:{}", dir.path().join("p4runtime").display()),
         };
-        let (process, address) = switch::start(dir.path(), &address, args)?;
+        let (process, address) = switch::start(dir.path(), &address, None, args)?;
         let client = Client::connect(&address, None).map_err(failed)?;
         let controller = Controller::new(&client)?;
         let program = client.bulk_layout(0).map_err(failed)?.program;

@@ -36,8 +36,10 @@ const GOAL: f64 = 10.0;
 struct Figure {
     table: &'static str,
     work: &'static str,
-    /// Packets a second that are lost, in percent, one for each run.
+    /// Packets a second that are lost, in percent, one for each run: of those with an idle core beside, and of those with a core
+    /// that makes the same records and writes none. Where two cores share their parts, the second one is what updates cost.
     losses: Vec<f64>,
+    losses_of_updates: Vec<f64>,
     /// Millions of updates a second.
     rates: Vec<f64>,
     /// Millions of packets a second without updates.
@@ -92,6 +94,17 @@ fn record(plan: &RecordPlan, i: usize, record: &mut [u8]) {
     record[plan.layout.data_at] = 1;
 }
 
+/// The records of entries, checked.
+fn records_of(plan: &RecordPlan, numbers: std::ops::Range<usize>, op: RecordOp) -> Vec<u8> {
+    let n_bytes = plan.layout.record_bytes;
+    let mut records = vec![0; numbers.len() * n_bytes];
+    for (i, bytes) in numbers.zip(records.chunks_exact_mut(n_bytes)) {
+        record(plan, i, bytes);
+        let _ = plan.check(op, bytes);
+    }
+    records
+}
+
 pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
     let default = if args.measure.quick { N_ENTRIES_QUICK } else { N_ENTRIES };
     let n = args.entries.unwrap_or(default).max(2 * N_PACKETS);
@@ -125,14 +138,10 @@ fn of_table(table: &'static str, text: &str, n: usize, args: &BenchControlArgs) 
     let plan = entities.at(&mut control, &pre, 0).record_plan(id, RecordParts::default());
     let plan = plan.ok_or_else(|| failed("internal bug: the table has no records"))?;
     let mut write = |op: RecordOp, numbers: std::ops::Range<usize>| {
-        let n_bytes = plan.layout.record_bytes;
         let (mut n_ok, mut time) = (0, Duration::ZERO);
         for first in numbers.clone().step_by(N_RECORDS_OF_STEP) {
-            let count = N_RECORDS_OF_STEP.min(numbers.end - first);
-            let mut records = vec![0; count * n_bytes];
-            for (i, bytes) in records.chunks_exact_mut(n_bytes).enumerate() {
-                record(&plan, first + i, bytes);
-            }
+            let last = numbers.end.min(first + N_RECORDS_OF_STEP);
+            let mut records = records_of(&plan, first..last, op);
             let begin = Instant::now();
             let done = entities.at(&mut control, &pre, 0).write_records(&plan, op, &mut records, &[]);
             time += begin.elapsed();
@@ -147,8 +156,8 @@ fn of_table(table: &'static str, text: &str, n: usize, args: &BenchControlArgs) 
     let (n_done, is_over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let works = [("insert", RecordOp::Insert), ("modify", RecordOp::Modify), ("delete", RecordOp::Delete)];
     let mut figures = works.map(|(work, _)| {
-        let (losses, rates, packets) = (Vec::new(), Vec::new(), Vec::new());
-        Figure { table, work, losses, rates, packets }
+        let [losses, losses_of_updates, rates, packets] = [const { Vec::new() }; 4];
+        Figure { table, work, losses, losses_of_updates, rates, packets }
     });
     let packets = (0..N_PACKETS).map(|i| packet(i * (half / N_PACKETS))).collect::<Vec<_>>();
     let outcome = std::thread::scope(|scope| {
@@ -164,10 +173,22 @@ fn of_table(table: &'static str, text: &str, n: usize, args: &BenchControlArgs) 
         for _ in 0..args.measure.n_runs() {
             for (figure, (_, op)) in figures.iter_mut().zip(works) {
                 let quiet = rate(&mut || std::thread::sleep(QUIET_TIME));
+                let computing = rate(&mut || {
+                    let begin = Instant::now();
+                    while begin.elapsed() < QUIET_TIME {
+                        std::hint::black_box(records_of(
+                            &plan,
+                            half..half + N_RECORDS_OF_STEP.min(n - half),
+                            op,
+                        ));
+                    }
+                });
                 let mut written = (0, Duration::ZERO);
                 let busy = rate(&mut || written = write(op, half..n));
                 figure.packets.push(quiet);
-                figure.losses.push((1.0 - busy / quiet.max(1e-9)) * 100.0);
+                let loss = |of: f64| (1.0 - busy / of.max(1e-9)) * 100.0;
+                figure.losses.push(loss(quiet));
+                figure.losses_of_updates.push(loss(computing));
                 figure.rates.push(written.0 as f64 / written.1.as_secs_f64().max(1e-9) / 1e6);
                 if written.0 != n - half {
                     wrong = Some(format!("{} of {} entries were written", written.0, n - half));
@@ -216,6 +237,7 @@ fn show(figures: &[Figure], n: usize, args: &BenchControlArgs) {
                 "entries": n,
                 "packets_per_second": (median(figure.packets.clone()) * 1e6).round(),
                 "loss_percent": median(figure.losses.clone()),
+                "loss_of_updates_percent": median(figure.losses_of_updates.clone()),
                 "updates_per_second": (median(figure.rates.clone()) * 1e6).round(),
             })
         });
@@ -233,7 +255,7 @@ fn show(figures: &[Figure], n: usize, args: &BenchControlArgs) {
         output::out(&format!("{json}\n"));
         return;
     }
-    let head = ["table", "work", "entries", "packets/s", "lost", "updates/s"];
+    let head = ["table", "work", "entries", "packets/s", "lost", "lost to updates", "updates/s"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for figure in figures {
         rows.push(vec![
@@ -242,6 +264,7 @@ fn show(figures: &[Figure], n: usize, args: &BenchControlArgs) {
             report::short(n as u64),
             format!("{:.0}", median(figure.packets.clone()) * 1e6),
             format!("{:.1} %", median(figure.losses.clone())),
+            format!("{:.1} %", median(figure.losses_of_updates.clone())),
             format!("{:.0}", median(figure.rates.clone()) * 1e6),
         ]);
     }
