@@ -92,7 +92,7 @@ pub trait Target {
     }
 
     /// Begins to log the changes of tables, for [`changes`](Self::changes), until [`unfollow`](Self::unfollow). Default entries
-    /// are not followed. `None`: the target cannot.
+    /// are not followed. `None`: the target cannot, or has too many followers.
     fn follow(&mut self, _tables: &[TableId]) -> Option<FollowerId> {
         None
     }

@@ -24,6 +24,8 @@ use tonic::{Request, Response, Status, Streaming};
 const N_AHEAD: usize = 4;
 /// Answers that wait to be sent.
 const N_ANSWERS_MAX: usize = 8;
+/// Entries of the sets of one chunk at most: a few bytes may stand for many entries.
+const N_OF_CHUNK_MAX: u64 = 16 * N_RECORDS_OF_STEP as u64;
 /// Failures with a message, if the chunk does not say how many.
 const N_FAILURES: u32 = 100;
 
@@ -31,6 +33,11 @@ const N_FAILURES: u32 = 100;
 struct Parsed {
     chunk: pb::Chunk,
     sets: Vec<Result<(Arc<RecordPlan>, ParsedSet), Fault>>,
+}
+
+/// Entries that the sets of a chunk claim to have.
+fn n_entries(chunk: &pb::Chunk) -> u64 {
+    chunk.sets.iter().map(|set| u64::from(set.n)).sum()
 }
 
 /// The answer to a chunk, while it is applied.
@@ -109,12 +116,19 @@ impl<D: Device> LocalService<D> {
             let (table_id, size) = (table.id.0, table.size);
             tables.push(pb::layout_response::Table { table_id, size, is_fast: plan.is_some() });
         }
-        let set_entries_max = N_RECORDS_OF_STEP as u32;
-        Ok(pb::LayoutResponse { program: program.number, tables, set_entries_max })
+        Ok(pb::LayoutResponse {
+            program: program.number,
+            tables,
+            set_entries_max: N_RECORDS_OF_STEP as u32,
+            chunk_entries_max: N_OF_CHUNK_MAX as u32,
+        })
     }
 
     /// Parses the sets of a chunk.
     fn parse(&self, chunk: pb::Chunk) -> Parsed {
+        if n_entries(&chunk) > N_OF_CHUNK_MAX {
+            return Parsed { chunk, sets: Vec::new() };
+        }
         let program = self.program();
         let parse = |set: &pb::TableSet| {
             let replaced = || Fault::from(Problem::ProgramReplaced);
@@ -143,7 +157,13 @@ impl<D: Device> LocalService<D> {
             role: RoleName(chunk.role.as_str().into()),
             election_id: chunk.election_id.map(|id| u128::from(id.high) << 64 | u128::from(id.low)),
         };
-        let program = match self.check(&claim, chunk.program) {
+        let checked = match n_entries(&chunk) {
+            n if n > N_OF_CHUNK_MAX => Err(Status::invalid_argument(format!(
+                "the sets of a chunk have {N_OF_CHUNK_MAX} entries at most, not {n}"
+            ))),
+            _ => self.check(&claim, chunk.program),
+        };
+        let program = match checked {
             Ok(program) => program,
             Err(status) => {
                 let (code, message) = (status.code() as i32, status.message().to_owned());

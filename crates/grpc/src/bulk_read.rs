@@ -129,7 +129,12 @@ impl<D: Device> LocalService<D> {
         };
         let mut reader = Reader { steps, schema, program, mode, parts, op, send, is_closed };
         let follower = match mode {
-            pb::read_request::Mode::Follow => reader.steps.follow(&tables),
+            pb::read_request::Mode::Follow => {
+                let follower = reader.steps.follow(&tables);
+                let too_many =
+                    || Status::resource_exhausted("too many readers follow tables: end one of them");
+                Some(follower.ok_or_else(too_many)?)
+            }
             pb::read_request::Mode::Snapshot | pb::read_request::Mode::Scan => None,
         };
         let read = if mode == pb::read_request::Mode::Snapshot {

@@ -49,5 +49,5 @@ pub use device::{Before, ConfigFault, Copy, Device, Messages, Packet, Work};
 pub use local::{Local, Program, RecordSet};
 pub use outbox::Inbox;
 pub use own_p4info::check_p4info;
-pub use server::{Address, Limits, Listener, Server, ServerOptions, StartError, Tls};
+pub use server::{Address, Limits, Listener, Server, ServerOptions, StartError, Tls, UpdateCounts};
 pub use stream::Requests;

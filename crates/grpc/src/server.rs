@@ -119,6 +119,8 @@ pub struct ServerOptions {
     pub translation: control::translate::Options,
     /// Takes writes without an election id from anybody, as long as nobody has arbitrated.
     pub without_arbitration: bool,
+    /// Decodes requests as whole messages, without the short way for usual updates.
+    pub decodes_in_full: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -186,6 +188,16 @@ pub struct Server {
     n_streams: Box<dyn Fn() -> usize + Send + Sync>,
     /// Lost messages for controllers.
     n_lost: Box<dyn Fn() -> u64 + Send + Sync>,
+    n_updates: Box<dyn Fn() -> UpdateCounts + Send + Sync>,
+}
+
+/// Updates of `WriteRequest`s by the way in which they were decoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UpdateCounts {
+    /// To records of tables at once.
+    pub n_short: u64,
+    /// To messages, then to entities.
+    pub n_full: u64,
 }
 
 impl Server {
@@ -202,13 +214,24 @@ impl Server {
         options: ServerOptions,
     ) -> Result<Server, StartError> {
         let Listener { socket, address } = listener;
-        let ServerOptions { address: _, device_id, tls, limits, translation, without_arbitration } = options;
+        let ServerOptions {
+            address: _,
+            device_id,
+            tls,
+            limits,
+            translation,
+            without_arbitration,
+            decodes_in_full,
+        } = options;
         let mut sessions = Sessions::new(device_id);
         if without_arbitration {
             sessions = sessions.without_arbitration();
         }
         let bounds = Bounds { n_bytes_max: limits.waiting_bytes_max, stuck: limits.stuck };
-        let shared = Arc::new(Shared::new(device, sessions, translation, bounds));
+        let shared = Arc::new(Shared {
+            is_quick: !decodes_in_full,
+            ..Shared::new(device, sessions, translation, bounds)
+        });
         shared.notice(&mut lock(&shared.pipelines))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(N_THREADS)
@@ -286,6 +309,11 @@ impl Server {
         });
         let opened = Arc::clone(&shared);
         let n_streams = Box::new(move || lock(&opened.controllers).outboxes.len());
+        let counting = Arc::clone(&shared);
+        let n_updates = Box::new(move || UpdateCounts {
+            n_short: counting.n_updates_short.load(Ordering::Relaxed),
+            n_full: counting.n_updates_full.load(Ordering::Relaxed),
+        });
         let n_lost = Box::new(move || shared.n_lost.load(Ordering::Relaxed));
         Ok(Server {
             address,
@@ -296,6 +324,7 @@ impl Server {
             local: Arc::new(local),
             n_streams,
             n_lost,
+            n_updates,
         })
     }
 
@@ -312,6 +341,11 @@ impl Server {
     /// Streams of controllers that are open.
     pub fn n_streams(&self) -> usize {
         (self.n_streams)()
+    }
+
+    /// Updates of controllers since the server has started.
+    pub fn n_updates(&self) -> UpdateCounts {
+        (self.n_updates)()
     }
 
     /// Packets, digests and idle notices for which there was no controller, or one that reads too slowly.

@@ -48,6 +48,7 @@ impl<D: Device> Shared<D> {
 
     /// Answers a request: one result for each update.
     pub(crate) fn write_updates(&self, request: &pb::WriteRequest) -> Result<Results, Status> {
+        self.n_updates_full.fetch_add(request.updates.len() as u64, Ordering::Relaxed);
         self.check_device(request.device_id)?;
         let _writing = self.begin_write(p4runtime::write_claim(request))?;
         let _turn = lock(&self.turn);
@@ -88,8 +89,9 @@ impl<D: Device> Shared<D> {
         let schema = Arc::clone(&steps.schema);
         let rights = RoleRights { role: &role, schema: &schema };
         let written = p4runtime::wire::write(&schema, &mut steps, &wire, &rights).map_err(damaged)?;
-        self.n_updates_in_full.fetch_add(written.n_full as u64, Ordering::Relaxed);
-        self.n_updates.fetch_add(written.n as u64, Ordering::Relaxed);
+        let n_short = written.n.saturating_sub(written.n_full);
+        self.n_updates_short.fetch_add(n_short as u64, Ordering::Relaxed);
+        self.n_updates_full.fetch_add(written.n_full as u64, Ordering::Relaxed);
         if !is_saved && written.has_digests {
             self.configure_digests(&steps)?;
         }

@@ -32,9 +32,9 @@ pub(crate) struct Shared<D: Device> {
     pub(crate) written: Condvar,
     /// Requests are decoded by the short way where it leads.
     pub(crate) is_quick: bool,
-    /// Updates of `WriteRequest`s, and of these the ones that were decoded in full.
-    pub(crate) n_updates: AtomicU64,
-    pub(crate) n_updates_in_full: AtomicU64,
+    /// Updates of `WriteRequest`s, see [`UpdateCounts`](crate::UpdateCounts).
+    pub(crate) n_updates_short: AtomicU64,
+    pub(crate) n_updates_full: AtomicU64,
     pub(crate) n_streams: AtomicU64,
     /// Bounds of each stream.
     pub(crate) bounds: Bounds,
@@ -67,8 +67,8 @@ impl<D: Device> Shared<D> {
             n_writes: Mutex::default(),
             written: Condvar::new(),
             is_quick: true,
-            n_updates: AtomicU64::new(0),
-            n_updates_in_full: AtomicU64::new(0),
+            n_updates_short: AtomicU64::new(0),
+            n_updates_full: AtomicU64::new(0),
             n_streams: AtomicU64::new(0),
             bounds,
             n_lost: AtomicU64::new(0),

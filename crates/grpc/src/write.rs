@@ -15,9 +15,6 @@ use tonic::{Request, Response, Status};
 /// The path of the method.
 pub(crate) const PATH: &str = "/p4.v1.P4Runtime/Write";
 
-/// Requests up to this length are small.
-const SMALL_BYTES: usize = 4096;
-
 /// Answers Write, and passes on all other requests of the service.
 pub(crate) struct WriteService<D: Device, S> {
     pub(crate) shared: Arc<Shared<D>>,
@@ -77,10 +74,6 @@ impl<D: Device> UnaryService<Bytes> for Write<D> {
         let shared = Arc::clone(&self.0);
         Box::pin(async move {
             let request = request.into_inner();
-            // A thread of its own costs more than a small request that need not wait.
-            if request.len() <= SMALL_BYTES && shared.turn.try_lock().is_ok() {
-                return shared.write_bytes(&request).map(|()| Response::new(Bytes::new()));
-            }
             let done = tokio::task::spawn_blocking(move || shared.write_bytes(&request)).await;
             // The response has no fields.
             done.unwrap_or_else(|_| Err(Status::internal("internal bug: the request has failed")))

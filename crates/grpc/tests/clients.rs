@@ -188,6 +188,7 @@ fn start(tls: Tls) -> Result<Server, StartError> {
         limits: Limits::default(),
         translation: control::translate::Options::default(),
         without_arbitration: false,
+        decodes_in_full: false,
     };
     Server::start(TestDevice::default(), options)
 }

@@ -261,6 +261,7 @@ impl Bench {
             limits: Limits::default(),
             translation: control::translate::Options::default(),
             without_arbitration: false,
+            decodes_in_full: false,
         };
         let server = Server::start(device.clone(), change(options)).unwrap();
         let address = format!("http://{}", server.address());

@@ -219,6 +219,13 @@ fn a_chunk_is_refused_as_a_whole() {
         code == Code::FailedPrecondition && message.contains("program 1 does not run any more"),
         "{message}"
     );
+    // A few bytes stand for too many entries.
+    let many = (0..17).map(|_| pb::TableSet { n: 1 << 14, ..chunk.sets[0].clone() }).collect();
+    let (code, message) = refused(&desk, pb::Chunk { sets: many, ..pb::Chunk::default() });
+    assert!(
+        code == Code::InvalidArgument && message.contains("262144 entries at most, not 278528"),
+        "{message}"
+    );
     // Another controller is the primary.
     let mut primary = desk.controller();
     primary.elect("", 5);
@@ -312,4 +319,32 @@ fn a_scan_goes_on_at_its_cursor() {
     );
     let wrong = pb::ReadRequest { cursor: vec![1; 3].into(), ..request };
     assert_eq!(client.bulk_read(wrong, |_| true).unwrap_err().code, Code::InvalidArgument);
+}
+
+/// Usual updates are decoded to records at once; whatever is refused or unusual is decoded in full.
+#[test]
+fn usual_updates_go_the_short_way() {
+    let desk = Desk::new();
+    let counts = || {
+        let counts = desk.server().n_updates();
+        (counts.n_short, counts.n_full)
+    };
+    let before = counts();
+    desk.write(&[
+        "insert table_entry { table_id: $pairs exact(1,\\x01) exact(2,\\x01) do(forward,\\x05) }",
+        "insert table_entry { table_id: $pairs exact(1,\\x02) exact(2,\\x01) do(forward,\\x05) }",
+        "insert table_entry { table_id: $kinds_of_match exact(1,\\x01) ternary(3,\\x01,\\x0f) range(4,\\x01,\\x09) \
+         priority: 3 do(drop) }",
+        "insert table_entry { table_id: $prefixes lpm(1,\\x0a\\x00\\x00\\x00,8) do(forward,\\x01) }",
+        "modify table_entry { table_id: $pairs exact(1,\\x01) exact(2,\\x01) do(forward,\\x06) }",
+        "delete table_entry { table_id: $pairs exact(1,\\x02) exact(2,\\x01) }",
+    ]);
+    assert_eq!(counts(), (before.0 + 6, before.1));
+    let again = "insert table_entry { table_id: $pairs exact(1,\\x01) exact(2,\\x01) do(forward,\\x05) }";
+    assert_eq!(desk.codes(&[again]), [Code::AlreadyExists]);
+    desk.write(&[&format!(
+        "{} metadata: \"m\" }}",
+        again.replace("insert", "modify").trim_end_matches(" }")
+    )]);
+    assert_eq!(counts(), (before.0 + 6, before.1 + 2));
 }

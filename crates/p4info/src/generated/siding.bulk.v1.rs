@@ -21,9 +21,11 @@ pub struct LayoutResponse {
     pub program: u64,
     #[prost(message, repeated, tag = "2")]
     pub tables: ::prost::alloc::vec::Vec<layout_response::Table>,
-    /// Entries of a set at most.
+    /// Entries of a set at most, and of all sets of a chunk together.
     #[prost(uint32, tag = "3")]
     pub set_entries_max: u32,
+    #[prost(uint32, tag = "4")]
+    pub chunk_entries_max: u32,
 }
 /// Nested message and enum types in `LayoutResponse`.
 pub mod layout_response {
@@ -476,7 +478,7 @@ pub enum Mark {
     NoMark = 0,
     /// All entries that were there have been sent; changes follow.
     Scanned = 1,
-    /// So have all changes.
+    /// So have all changes. Repeated once a second while there are none.
     Current = 2,
     /// There were more changes than are kept. The read ends: begin it again.
     Lost = 3,

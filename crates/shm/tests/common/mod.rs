@@ -132,6 +132,7 @@ impl Bench {
             limits: Limits::default(),
             translation: control::translate::Options::default(),
             without_arbitration: false,
+            decodes_in_full: false,
         };
         let grpc = grpc::Server::start(device, options).unwrap();
         let path = dir.path().join("shm/socket");

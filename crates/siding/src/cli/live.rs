@@ -154,6 +154,9 @@ pub struct GrpcArgs {
     /// Take writes over P4Runtime from clients that have not arbitrated, as simple_switch_grpc does
     #[arg(long, hide_short_help = true)]
     pub no_arbitration: bool,
+    /// Decode writes over P4Runtime as whole messages, without the short way for usual entries; to compare the two
+    #[arg(long, hide_short_help = true)]
+    pub grpc_full_decoder: bool,
 }
 
 /// Options of shared memory for controllers of the same machine.

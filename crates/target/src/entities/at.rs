@@ -135,7 +135,7 @@ impl<S: Store> Target for EntitiesAt<'_, S> {
     }
 
     fn follow(&mut self, tables: &[TableId]) -> Option<FollowerId> {
-        Some(self.entities.follow(tables))
+        self.entities.follow(tables)
     }
 
     fn changes(

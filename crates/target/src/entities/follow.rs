@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Changes that one log has at most: with more, the reader has to begin again.
 pub(super) const N_CHANGES_MAX: usize = 1 << 22;
 
+/// Readers that follow tables at a time.
+const N_FOLLOWERS_MAX: usize = 16;
+
 /// The next follower of the process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -67,11 +70,14 @@ impl Logs {
 }
 
 impl Entities {
-    pub(super) fn follow(&mut self, tables: &[TableId]) -> FollowerId {
+    pub(super) fn follow(&mut self, tables: &[TableId]) -> Option<FollowerId> {
+        if self.logs.0.len() == N_FOLLOWERS_MAX {
+            return None;
+        }
         let id = FollowerId(NEXT.fetch_add(1, Ordering::Relaxed));
         let log = Log { tables: tables.to_vec(), changes: VecDeque::new(), is_overrun: false };
         self.logs.0.insert(id, log);
-        id
+        Some(id)
     }
 
     pub(super) fn unfollow(&mut self, id: FollowerId) {

@@ -30,6 +30,7 @@ impl Listening {
             limits: limits(&args.grpc),
             translation: translation(args)?,
             without_arbitration: args.grpc.no_arbitration,
+            decodes_in_full: args.grpc.grpc_full_decoder,
         };
         let listener = Listener::bind(&options.address).map_err(|error| error.to_string())?;
         Ok(Listening(Some((listener, options))))
