@@ -763,7 +763,7 @@ static const struct sd_table_type p4x_tables[] = {
         .n_actions = 2, .actions = p4_Router__access_list__actions, .default_action = 1 + P4_ACTION_Router__access_list__permit,
         .direct_counter_unit = SD_UNIT_NONE, .direct_meter_unit = SD_UNIT_NONE,
         .structure = SD_STRUCTURE_TERNARY,
-        .concurrent_ops = SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE,
+        .concurrent_ops = SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_MODIFY | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE,
     },
     [P4_TABLE_Router__routes] = {
         .name = "Router.routes", .size = 65536, .profile = UINT32_MAX,
@@ -771,7 +771,7 @@ static const struct sd_table_type p4x_tables[] = {
         .n_actions = 2, .actions = p4_Router__routes__actions, .data_bytes = 2, .default_action = 1 + P4_ACTION_Router__routes__drop,
         .has_direct_counter = 1, .direct_counter_unit = SD_UNIT_PACKETS, .direct_meter_unit = SD_UNIT_NONE,
         .structure = SD_STRUCTURE_LPM, .is_staged = 1,
-        .concurrent_ops = SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE,
+        .concurrent_ops = SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_MODIFY | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE,
     },
     [P4_TABLE_Router__next_hops] = {
         .name = "Router.next_hops", .size = 4096, .profile = UINT32_MAX,

@@ -435,7 +435,7 @@ static const struct sd_table_type p4x_tables[] = {
         .n_actions = 2, .actions = p4_TestIngress__one_shots__actions, .data_bytes = 2, .default_action = 1 + P4_ACTION_TestIngress__one_shots__NoAction,
         .direct_counter_unit = SD_UNIT_NONE, .direct_meter_unit = SD_UNIT_NONE,
         .structure = SD_STRUCTURE_TERNARY,
-        .concurrent_ops = SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE,
+        .concurrent_ops = SD_CONCURRENT_READ | SD_CONCURRENT_INSERT | SD_CONCURRENT_MODIFY | SD_CONCURRENT_REMOVE | SD_CONCURRENT_EXPIRE,
     },
 };
 static const struct sd_value_type p4x_object_3__leaves[] = {
