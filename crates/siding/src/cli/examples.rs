@@ -118,6 +118,15 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "migrate",
+        &[
+            ("siding migrate 127.0.0.1:9559 127.0.0.1:9560", "to a second switch"),
+            ("siding migrate 127.0.0.1:9559 127.0.0.1:9560 --keep-up", "with all changes, until Ctrl-C"),
+            ("siding migrate 127.0.0.1:9559 entries.bulk", "to a file"),
+            ("siding migrate entries.bulk 127.0.0.1:9560", "from a file"),
+        ],
+    ),
+    (
         "p4rt",
         &[
             ("siding p4rt set router.p4", "runs a program"),

@@ -162,7 +162,7 @@ pub struct GrpcArgs {
 /// Options of shared memory for controllers of the same machine.
 #[derive(Debug, Args)]
 pub struct ShmArgs {
-    /// Let controllers of this machine write entries through shared memory; they connect to this Unix socket
+    /// Unix socket for controllers in shared memory
     #[arg(long, value_name = "PATH", requires = "grpc_server_addr")]
     pub shm_socket: Option<PathBuf>,
     /// Members of this group (name or number) may connect to --shm-socket, too
