@@ -1,4 +1,8 @@
-/* The client of siding_shm.h. Formats, and the argument why nobody sleeps too long, are those of crates/shm-client. */
+/*
+ * The client of siding_shm.h. Formats, and the argument why nobody sleeps too long, are those of crates/shm-client.
+ *
+ * All of it is in one file, long as it is: a controller adds this file and its header to its own build, and needs no more.
+ */
 #define _GNU_SOURCE
 #include "siding_shm.h"
 

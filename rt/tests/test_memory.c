@@ -65,7 +65,7 @@ static void describe(struct fixture *f)
             CHECK((call) == SD_OK);                                                                   \
     } while (0)
 
-/* The same where some memory is wanted, and not needed: without any a place is forgotten. */
+/* Allocations that may fail without harm: without memory a place is forgotten. */
 #define WRITE_SOMEHOW(call)                                                                           \
     do {                                                                                              \
         has_failed = false;                                                                           \

@@ -274,7 +274,7 @@ fn an_upsert_inserts_or_modifies() {
     later.iter_mut().for_each(|entry| entry.counter_data = Some(CounterData { n_bytes: 1, n_packets: 1 }));
     let n = entries.len();
     assert_eq!(upsert(&mut device, &entries[..2], RecordOp::Insert), [Code::Ok; 2]);
-    // Of one key that comes twice, the last record stays.
+    // The last record of a key that comes twice stays.
     let twice: Vec<TableEntry> = entries.iter().chain(&later).cloned().collect();
     assert_eq!(upsert(&mut device, &twice, RecordOp::Upsert), vec![Code::Ok; 2 * n]);
     let mut there = self::entries(all(&mut device, &schema));

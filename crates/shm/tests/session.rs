@@ -1,4 +1,4 @@
-//! What controllers do through shared memory is what they do over gRPC.
+//! Controllers in shared memory: the same rules, entries and answers as over gRPC.
 
 mod common;
 
@@ -214,7 +214,7 @@ fn only_the_primary_writes() {
     let wrote = write_lean(&mut second, &tables, Op::Insert, &[1]);
     assert_eq!((wrote.code, wrote.n), (Code::PermissionDenied as u32, 0));
     assert_eq!(write_lean(&mut first, &tables, Op::Insert, &[1]).code, 0);
-    // The same id is somebody else's.
+    // Another controller has this election id.
     let refused = Session::open(bench.path(), &options(5)).unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument as u32);
     assert!(refused.to_string().contains("is already used"), "{refused}");

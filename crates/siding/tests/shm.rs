@@ -283,7 +283,7 @@ fn insert(client: &Client, election_id: u64) -> pb::WriteRequest {
 }
 
 #[test]
-fn the_class_in_cpp_takes_the_place_of_a_stub() {
+fn the_class_in_cpp_writes_as_a_grpc_client_does() {
     let switch = Switch::start(STATION);
     let dir = switch.dir.path();
     let client = Client::connect(&switch.address.parse().unwrap(), None).unwrap();

@@ -119,7 +119,7 @@ fn large(record: &[u8], field: &RecordField) -> u128 {
     bytes.iter().rev().fold(0, |n, byte| n << 8 | u128::from(*byte))
 }
 
-/// Whether value and mask are those of a match of this kind; `ones` has all bits of the value's width.
+/// Returns whether value and mask are those of a match of this kind; `ones` has all bits of the value's width.
 fn is_match(kind: RecordMatch, value: u128, mask: u128, ones: u128) -> bool {
     let is_within = value & !mask == 0;
     match kind {

@@ -240,7 +240,7 @@ fn a_chunk_is_refused_as_a_whole() {
     assert!(layout.tables.iter().any(|table| table.size == 17 && table.is_fast));
 }
 
-/// Who follows sees what is there, and then every change, until the two are equal.
+/// A follower gets the entries of a table, then every change, until the two switches are equal.
 #[test]
 fn followers_see_changes() {
     let from = desk_with_entries();

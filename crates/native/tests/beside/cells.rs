@@ -199,7 +199,7 @@ fn the_writes_of_a_step_are_one_to_packets() {
 /// Prints how long it takes to read cells one by one and in steps while a worker runs packets, and how many packets it runs
 /// meanwhile.
 #[test]
-#[ignore = "prints rates and judges nothing; run it alone, with --nocapture"]
+#[ignore = "a measurement, whose rates docs/internals/concurrency.md quotes: run it alone, with --nocapture"]
 fn cells_by_the_step() {
     const N_CELLS: u64 = 1000;
     const N_ROUNDS: u64 = 300;
