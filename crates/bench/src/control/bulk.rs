@@ -10,7 +10,7 @@ use console::output::{self, Exit};
 use grpc::{Client, Failure};
 use p4info::proto::siding::bulk::v1 as pb;
 use prost::bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::{Duration, Instant};
 
 /// Entries of one set.
@@ -222,18 +222,8 @@ fn show(figures: &[Figure], bytes: Vec<f64>, n: usize, reads: bool, args: &Bench
                 "runs": figure.rates.iter().map(|rate| (rate * 1e6).round()).collect::<Vec<f64>>(),
             })
         });
-        let json: Value = json!({
-            "version": 1,
-            "siding": env!("CARGO_PKG_VERSION"),
-            "optimise": args.measure.cc.optimise,
-            "work": "control",
-            "figure": if reads { "read" } else { "bulk" },
-            "quick": args.measure.quick,
-            "runs": args.measure.n_runs(),
-            "bytes_per_entry": bytes,
-            "goals": goals.iter().map(Judged::json).collect::<Vec<_>>(),
-            "lines": lines.collect::<Vec<_>>(),
-        });
+        let mut json = super::json_of(if reads { "read" } else { "bulk" }, args, &goals, lines.collect());
+        json["bytes_per_entry"] = bytes.into();
         output::out(&format!("{json}\n"));
         return;
     }

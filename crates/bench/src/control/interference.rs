@@ -241,17 +241,7 @@ fn show(figures: &[Figure], n: usize, args: &BenchControlArgs) {
                 "updates_per_second": (median(figure.rates.clone()) * 1e6).round(),
             })
         });
-        let json = json!({
-            "version": 1,
-            "siding": env!("CARGO_PKG_VERSION"),
-            "optimise": args.measure.cc.optimise,
-            "work": "control",
-            "figure": "interference",
-            "quick": args.measure.quick,
-            "runs": args.measure.n_runs(),
-            "goals": goals.iter().map(Judged::json).collect::<Vec<_>>(),
-            "lines": lines.collect::<Vec<_>>(),
-        });
+        let json = super::json_of("interference", args, &goals, lines.collect());
         output::out(&format!("{json}\n"));
         return;
     }

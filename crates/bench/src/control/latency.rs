@@ -115,16 +115,7 @@ fn show(figures: &[Figure], args: &BenchControlArgs) {
                 "others_per_second": (figure.others * 1e6).round(),
             })
         });
-        let json = json!({
-            "version": 1,
-            "siding": env!("CARGO_PKG_VERSION"),
-            "optimise": args.measure.cc.optimise,
-            "work": "control",
-            "figure": "latency",
-            "quick": args.measure.quick,
-            "goals": goals.iter().map(Judged::json).collect::<Vec<_>>(),
-            "lines": lines.collect::<Vec<_>>(),
-        });
+        let json = super::json_of("latency", args, &goals, lines.collect());
         output::out(&format!("{json}\n"));
         return;
     }

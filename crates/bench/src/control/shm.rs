@@ -202,33 +202,21 @@ fn json_of(figures: &[Figure], goals: &[Judged], args: &BenchControlArgs) -> Val
             "runs": figure.rates.iter().map(|rate| (rate * 1e6).round()).collect::<Vec<f64>>(),
         })
     });
-    json!({
-        "version": 1,
-        "siding": env!("CARGO_PKG_VERSION"),
-        "optimise": args.measure.cc.optimise,
-        "work": "control",
-        "figure": "shm",
-        "quick": args.measure.quick,
-        "runs": args.measure.n_runs(),
-        "goals": goals.iter().map(Judged::json).collect::<Vec<_>>(),
-        "lines": lines.collect::<Vec<_>>(),
-    })
+    super::json_of("shm", args, goals, lines.collect())
 }
 
 fn text_of(figures: &[Figure], goals: &[Judged]) -> String {
     let head = ["ring", "work", "entries", "entries/s", "least", "most"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for figure in figures {
-        let per_second = |rate: f64| format!("{:.0}", rate * 1e6);
-        let least = figure.rates.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = figure.rates.iter().copied().fold(0.0, f64::max);
+        let [usual, least, most] = super::spread(&figure.rates);
         rows.push(vec![
             format!("{} KiB", figure.ring >> 10),
             figure.work.to_owned(),
             report::short(figure.entries as u64),
-            per_second(median(figure.rates.clone())),
-            per_second(least),
-            per_second(most),
+            usual,
+            least,
+            most,
         ]);
     }
     let mut text = format!(
