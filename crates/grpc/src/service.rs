@@ -321,6 +321,7 @@ impl<D: Device> Service<D> {
 
 #[tonic::async_trait]
 impl<D: Device> P4Runtime for Service<D> {
+    /// Not reached by connections, whose requests `WriteService` answers from their bytes.
     async fn write(&self, request: Request<pb::WriteRequest>) -> Result<Response<pb::WriteResponse>, Status> {
         let request = request.into_inner();
         self.blocking(move |shared| shared.write(&request).map(|()| pb::WriteResponse {})).await

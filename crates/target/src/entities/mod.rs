@@ -185,46 +185,27 @@ impl Entities {
     /// The fault that a table's error is.
     fn fault(&self, error: &TableError, entity: &Entity) -> Fault {
         let what = self.schema.describe(entity);
-        let problem = match error {
-            TableError::Exists | TableError::MemberExists(_) | TableError::GroupExists(_) => {
-                Problem::AlreadyExists { what }
+        let problem = match (error.code(), error) {
+            (_, TableError::UnknownMember(id)) if !matches!(entity, Entity::ActionProfileMember(_)) => {
+                Problem::DoesNotExist { what: format!("member {id}") }
             }
-            TableError::NotFound => Problem::DoesNotExist { what },
-            TableError::UnknownMember(id) => match entity {
-                Entity::ActionProfileMember(_) => Problem::DoesNotExist { what },
-                _ => Problem::DoesNotExist { what: format!("member {id}") },
-            },
-            TableError::UnknownGroup(id) => match entity {
-                Entity::ActionProfileGroup(_) => Problem::DoesNotExist { what },
-                _ => Problem::DoesNotExist { what: format!("group {id}") },
-            },
-            TableError::Full { size }
-            | TableError::ProfileFull { size }
-            | TableError::ValueSetFull { size } => Problem::Full { what, size: *size },
-            TableError::InUse => Problem::InUse { what, by: "an entry or a group".to_string() },
-            TableError::ConstEntry | TableError::ConstTable | TableError::ConstDefault => {
-                Problem::ConstEntry { what }
+            (_, TableError::UnknownGroup(id)) if !matches!(entity, Entity::ActionProfileGroup(_)) => {
+                Problem::DoesNotExist { what: format!("group {id}") }
             }
-            TableError::UnknownTable | TableError::UnknownProfile | TableError::UnknownValueSet => {
-                Problem::Unsupported { what }
-            }
-            TableError::WrongNumberOfKeys { .. }
-            | TableError::WrongMatch { .. }
-            | TableError::MissingMatch { .. }
-            | TableError::EmptyRange { .. }
-            | TableError::NoKeys
-            | TableError::NoPriorities
-            | TableError::UnknownAction
-            | TableError::WrongData { .. }
-            | TableError::DefaultOnly { .. }
-            | TableError::TableOnly { .. }
-            | TableError::GroupActionOnly { .. }
-            | TableError::NoGroupAction { .. }
-            | TableError::WantsMember
-            | TableError::NoProfile
-            | TableError::NoSelector
-            | TableError::WrongValueSetMember => Problem::Refused { what, why: error.to_string() },
+            (
+                _,
+                TableError::Full { size }
+                | TableError::ProfileFull { size }
+                | TableError::ValueSetFull { size },
+            ) => Problem::Full { what, size: *size },
+            (Code::AlreadyExists, _) => Problem::AlreadyExists { what },
+            (Code::NotFound, _) => Problem::DoesNotExist { what },
+            (Code::FailedPrecondition, _) => Problem::InUse { what, by: "an entry or a group".to_string() },
+            (Code::PermissionDenied, _) => Problem::ConstEntry { what },
+            (Code::Unimplemented, _) => Problem::Unsupported { what },
+            (_, _) => Problem::Refused { what, why: error.to_string() },
         };
+        debug_assert_eq!(problem.code(), error.code());
         problem.into()
     }
 

@@ -1,5 +1,6 @@
 //! Why a write is refused.
 
+use control::Code;
 use smol_str::SmolStr;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,4 +69,44 @@ pub enum TableError {
     ValueSetFull { size: u64 },
     #[error("the member does not fit the fields of the value set")]
     WrongValueSetMember,
+}
+
+impl TableError {
+    /// The canonical code of the fault that the error becomes.
+    pub fn code(&self) -> Code {
+        match self {
+            TableError::Exists | TableError::MemberExists(_) | TableError::GroupExists(_) => {
+                Code::AlreadyExists
+            }
+            TableError::NotFound | TableError::UnknownMember(_) | TableError::UnknownGroup(_) => {
+                Code::NotFound
+            }
+            TableError::Full { .. } | TableError::ProfileFull { .. } | TableError::ValueSetFull { .. } => {
+                Code::ResourceExhausted
+            }
+            TableError::InUse => Code::FailedPrecondition,
+            TableError::ConstEntry | TableError::ConstTable | TableError::ConstDefault => {
+                Code::PermissionDenied
+            }
+            TableError::UnknownTable | TableError::UnknownProfile | TableError::UnknownValueSet => {
+                Code::Unimplemented
+            }
+            TableError::WrongNumberOfKeys { .. }
+            | TableError::WrongMatch { .. }
+            | TableError::MissingMatch { .. }
+            | TableError::EmptyRange { .. }
+            | TableError::NoKeys
+            | TableError::NoPriorities
+            | TableError::UnknownAction
+            | TableError::WrongData { .. }
+            | TableError::DefaultOnly { .. }
+            | TableError::TableOnly { .. }
+            | TableError::GroupActionOnly { .. }
+            | TableError::NoGroupAction { .. }
+            | TableError::WantsMember
+            | TableError::NoProfile
+            | TableError::NoSelector
+            | TableError::WrongValueSetMember => Code::InvalidArgument,
+        }
+    }
 }

@@ -81,7 +81,7 @@ pub fn write_entries(
         if let Some(handles) = handles.as_deref_mut() {
             handles.push(*written.as_ref().unwrap_or(&EntryHandle::default()));
         }
-        let code = written.map_or_else(|error| code_of(&error), |_| Code::Ok);
+        let code = written.map_or_else(|error| error.code(), |_| Code::Ok);
         done.n_failed += usize::from(code != Code::Ok);
         done.codes.push(code);
     }
@@ -124,38 +124,6 @@ pub fn read_entries(
         }
     });
     last.filter(|_| n == n_max)
-}
-
-/// The code of the fault that an error of a table becomes.
-pub fn code_of(error: &TableError) -> Code {
-    match error {
-        TableError::Exists | TableError::MemberExists(_) | TableError::GroupExists(_) => Code::AlreadyExists,
-        TableError::NotFound | TableError::UnknownMember(_) | TableError::UnknownGroup(_) => Code::NotFound,
-        TableError::Full { .. } | TableError::ProfileFull { .. } | TableError::ValueSetFull { .. } => {
-            Code::ResourceExhausted
-        }
-        TableError::InUse => Code::FailedPrecondition,
-        TableError::ConstEntry | TableError::ConstTable | TableError::ConstDefault => Code::PermissionDenied,
-        TableError::UnknownTable | TableError::UnknownProfile | TableError::UnknownValueSet => {
-            Code::Unimplemented
-        }
-        TableError::WrongNumberOfKeys { .. }
-        | TableError::WrongMatch { .. }
-        | TableError::MissingMatch { .. }
-        | TableError::EmptyRange { .. }
-        | TableError::NoKeys
-        | TableError::NoPriorities
-        | TableError::UnknownAction
-        | TableError::WrongData { .. }
-        | TableError::DefaultOnly { .. }
-        | TableError::TableOnly { .. }
-        | TableError::GroupActionOnly { .. }
-        | TableError::NoGroupAction { .. }
-        | TableError::WantsMember
-        | TableError::NoProfile
-        | TableError::NoSelector
-        | TableError::WrongValueSetMember => Code::InvalidArgument,
-    }
 }
 
 fn bits(record: &[u8], field: &RecordField) -> Bits {
