@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Requests between two comparisons of all entities.
 const N_REQUESTS: u64 = 64;
 /// Insertions that are remembered.
-const N_INSERTED_MAX: usize = 200;
+const N_INSERTED_MAX: usize = 2000;
 /// Updates of a request at most.
 const N_UPDATES_MAX: usize = 48;
 
@@ -29,7 +29,7 @@ pub struct Twins {
     short: Box<dyn Target>,
     n_requests: u64,
     last: Vec<u8>,
-    /// Insertions in any order.
+    /// Insertions in any order: of entries that were there at the last comparison, and later ones.
     inserted: Vec<pb::Update>,
     pub counts: TwinCounts,
 }
@@ -52,6 +52,10 @@ impl TwinCounts {
         self.n_refused += other.n_refused;
         self.n_damaged += other.n_damaged;
     }
+}
+
+fn is_changeable(entity: &Entity) -> bool {
+    matches!(entity, Entity::TableEntry(entry) if !entry.is_const && !entry.is_default_action)
 }
 
 /// Everything may be written.
@@ -154,7 +158,15 @@ impl Twins {
         require(full == short, "the two ways leave other entries", || {
             let differ = full.iter().zip(&short).find(|(full, short)| full != short);
             format!("{} and {} entries: {differ:?}", full.len(), short.len())
-        })
+        })?;
+        // Later changes and deletions are of entries that are there, so that tables do not stay full.
+        let inserted = full.iter().filter(|entity| is_changeable(entity)).map(|entity| pb::Update {
+            r#type: pb::update::Type::Insert.into(),
+            entity: Some(p4runtime::encode_entity(&self.schema, entity)),
+        });
+        self.inserted = inserted.collect();
+        self.rng.shuffle(&mut self.inserted);
+        Ok(())
     }
 
     /// Changes and deletions mostly meet entries that were inserted.
