@@ -67,6 +67,9 @@ pub struct BenchControlArgs {
     /// Entries of a run at most [default: 1000000, with --quick 50000]
     #[arg(long, value_name = "N")]
     pub entries: Option<usize>,
+    /// With --figure plain: updates in one request (repeatable) [default: 1, 100, 1000 and 10000]
+    #[arg(long = "batch", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub batches: Vec<u32>,
     #[command(flatten)]
     pub measure: MeasureArgs,
 }

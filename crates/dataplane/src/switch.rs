@@ -545,6 +545,11 @@ impl Switch {
         Ok(result)
     }
 
+    /// Returns whether [`with_target`](Self::with_target) would have to wait now.
+    pub fn is_busy(&self) -> bool {
+        matches!(self.shared.plane.try_lock(), Err(TryLockError::WouldBlock))
+    }
+
     /// A number that rises whenever the program, its entries or the state of its ports may have changed.
     pub fn n_changes(&self) -> u64 {
         lock(&self.shared.plane).n_changes

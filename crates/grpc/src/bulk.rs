@@ -183,11 +183,11 @@ impl<D: Device> LocalService<D> {
             };
             let ParsedSet { op, mut records, metadata, faults } = parsed;
             let metadata: Vec<&[u8]> = metadata.iter().map(AsRef::as_ref).collect();
-            let written = self.shared.write_table(&claim, program.number, plan.table, |steps| {
+            let written = self.shared.write_table(&claim, program.number, (plan.table, n), |steps| {
                 if set.n_expected > 0 {
                     steps.reserve(plan.table, set.n_expected);
                 }
-                steps.step(|target| target.write_records(&plan, op, &mut records, &metadata))
+                steps.try_write_records(&plan, op, &mut records, &metadata)
             });
             match written {
                 Ok(mut codes) => {

@@ -3,8 +3,10 @@
 use crate::device::Device;
 use crate::failure;
 use crate::local::LocalService;
+use crate::service::Means;
 use crate::shared::lock;
 use crate::steps::Steps;
+use crate::turn::Length;
 use control::records::{Changes, FollowerId, RecordBlock, RecordOp, RecordParts, RecordPlan};
 use control::session::{Role, RoleName};
 use control::{
@@ -101,12 +103,8 @@ impl<D: Device> LocalService<D> {
         let mode = pb::read_request::Mode::try_from(request.mode).map_err(|_| {
             Status::invalid_argument(format!("`mode` has the unknown value {}", request.mode))
         })?;
-        let turn = lock(&self.shared.turn);
-        let (role, steps) = {
-            let mut pipelines = lock(&self.shared.pipelines);
-            let role = self.shared.role(&pipelines, &RoleName(request.role.as_str().into()));
-            (role, Steps::new(&self.shared, &mut pipelines)?)
-        };
+        let turn = self.shared.turns.take(Length::Short);
+        let Means { role, steps, .. } = self.shared.means(&RoleName(request.role.as_str().into()))?;
         let schema = Arc::clone(&steps.schema);
         let program = self.shared.programs.number(&schema);
         let mut tables = tables(&schema, &role, &request.table_ids)?;

@@ -81,6 +81,9 @@ pub trait Device: Send + Sync + 'static {
     /// Works on the entities of the running program, with nobody else doing so. False if there is none.
     fn with_running(&self, work: Work<'_>) -> bool;
 
+    /// Returns whether [`with_running`](Self::with_running) would have to wait now.
+    fn is_busy(&self) -> bool;
+
     /// Sends a packet of a controller, whose header is in front of it.
     fn packet_out(&self, packet: Vec<u8>) -> Result<(), ConfigFault>;
 

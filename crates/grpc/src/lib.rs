@@ -30,6 +30,7 @@ mod service;
 mod shared;
 mod steps;
 mod stream;
+mod turn;
 mod write;
 
 /// The service as tonic generates it, with its client.

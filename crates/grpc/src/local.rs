@@ -3,11 +3,13 @@
 use crate::device::Device;
 use crate::failure;
 use crate::outbox::Inbox;
+use crate::service::Means;
 use crate::shared::{Shared, lock};
 use crate::steps::Steps;
 use crate::stream::{self, Requests};
+use crate::turn::Length;
 use control::records::{N_RECORDS_OF_STEP, RecordCodes, RecordOp, RecordParts, RecordPlan};
-use control::session::{RoleName, WriterClaim};
+use control::session::WriterClaim;
 use control::{Entity, Schema, TableEntry, TableId, Target};
 use p4info::proto::p4::v1 as pb;
 use std::sync::Arc;
@@ -101,14 +103,15 @@ impl<D: Device> Local for LocalService<D> {
             let message = format!("a set has {N_RECORDS_OF_STEP} entries at most, not {n}");
             return Err(Status::invalid_argument(message));
         }
-        self.shared.write_table(writer, program, plan.table, |steps| {
-            steps.step(|target| target.write_records(plan, op, records, metadata))
+        self.shared.write_table(writer, program, (plan.table, n), |steps| {
+            steps.try_write_records(plan, op, records, metadata)
         })
     }
 
     fn reserve(&self, writer: &WriterClaim, program: u64, table: TableId, n_more: u64) -> Result<(), Status> {
-        self.shared
-            .write_table(writer, program, table, |steps| steps.step(|target| target.reserve(table, n_more)))
+        self.shared.write_table(writer, program, (table, 0), |steps| {
+            steps.step(|target| target.reserve(table, n_more))
+        })
     }
 
     fn write(&self, request: &[u8]) -> Result<(), Status> {
@@ -135,25 +138,21 @@ impl<D: Device> Local for LocalService<D> {
 }
 
 impl<D: Device> Shared<D> {
-    /// Lets `work` write to one table of a program, if the writer may.
+    /// Lets `work` write so many entries to one table of a program, if the writer may.
     pub(crate) fn write_table<T>(
         &self,
         writer: &WriterClaim,
         program: u64,
-        table: TableId,
+        (table, n): (TableId, usize),
         work: impl FnOnce(&mut Steps<'_, D>) -> Result<T, Status>,
     ) -> Result<T, Status> {
         self.check_device(writer.device_id)?;
         let _writing = self.begin_write(Ok(writer.clone()))?;
-        let _turn = lock(&self.turn);
-        let (role, mut steps) = {
-            let mut pipelines = lock(&self.pipelines);
-            let role = self.role(&pipelines, &RoleName(writer.role.0.clone()));
-            (role, Steps::new(self, &mut pipelines)?)
-        };
+        let turn = self.turns.take(Length::of(n));
+        let Means { role, steps, .. } = self.means(&writer.role)?;
         self.programs.check(program, &steps.schema)?;
         let entry = Entity::TableEntry(TableEntry::new(table, Vec::new(), 0));
         role.check_write(&steps.schema, &entry).map_err(|fault| failure::request(&fault))?;
-        work(&mut steps)
+        work(&mut steps.pausing(&turn))
     }
 }

@@ -6,6 +6,7 @@ use crate::p4_v1::p4_runtime_server::P4Runtime;
 use crate::pipeline::{New, Pipelines};
 use crate::shared::{Shared, lock};
 use crate::steps::Steps;
+use crate::turn::{Length, Turn};
 use crate::{failure, stream};
 use control::session::{Role, RoleName, SessionFault, WriteTicket, WriterClaim};
 use control::sync::{Migration, migrate};
@@ -15,6 +16,7 @@ use p4info::proto::p4::v1 as pb;
 use p4runtime::wire::{Rights, WireRequest, is_of_digest};
 use pb::get_forwarding_pipeline_config_request::ResponseType;
 use pb::set_forwarding_pipeline_config_request::Action;
+use pb::write_request::Atomicity;
 use prost::Message;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,8 +26,18 @@ use tonic::{Request, Response, Status, Streaming};
 
 /// Answers to a read that wait to be sent.
 const N_ANSWERS_MAX: usize = 4;
+/// Bytes of a request that is answered where it arrives.
+const AT_ONCE_BYTES_MAX: usize = 512 << 10;
 /// Entities without a place that a message names.
 const N_NAMED: usize = 10;
+
+/// Meaning of a request.
+pub(crate) struct Means<'s, D: Device> {
+    pub(crate) role: Role,
+    /// A program is saved and does not run yet: requests mean it.
+    is_saved: bool,
+    pub(crate) steps: Steps<'s, D>,
+}
 
 impl<D: Device> Shared<D> {
     pub(crate) fn check_device(&self, device_id: u64) -> Result<(), Status> {
@@ -46,24 +58,33 @@ impl<D: Device> Shared<D> {
         failure::parts(&results).map_or(Ok(()), Err)
     }
 
+    /// Whom a request is from, and the program that it means.
+    pub(crate) fn means(&self, role: &RoleName) -> Result<Means<'_, D>, Status> {
+        let mut pipelines = lock(&self.pipelines);
+        let role = self.role(&pipelines, role);
+        Ok(Means { role, is_saved: pipelines.saved().is_some(), steps: Steps::new(self, &mut pipelines)? })
+    }
+
     /// Answers a request: one result for each update.
     pub(crate) fn write_updates(&self, request: &pb::WriteRequest) -> Result<Results, Status> {
         self.n_updates_full.fetch_add(request.updates.len() as u64, Ordering::Relaxed);
         self.check_device(request.device_id)?;
         let _writing = self.begin_write(p4runtime::write_claim(request))?;
-        let _turn = lock(&self.turn);
-        let (role, is_saved, mut steps) = {
-            let mut pipelines = lock(&self.pipelines);
-            let role = self.role(&pipelines, &RoleName(request.role.as_str().into()));
-            (role, pipelines.saved().is_some(), Steps::new(self, &mut pipelines)?)
-        };
+        let turn = self.turns.take(Length::of(request.updates.len()));
+        let Means { role, is_saved, mut steps } = self.means(&RoleName(request.role.as_str().into()))?;
         let schema = Arc::clone(&steps.schema);
         let check = |update: &Update| role.check_write(&schema, &update.entity);
-        let is_atomic = request.atomicity() == pb::write_request::Atomicity::DataplaneAtomic;
-        let results = if is_atomic {
-            steps.step(|target| p4runtime::write_if(&schema, target, request, &check))?
-        } else {
-            p4runtime::write_if(&schema, &mut steps, request, &check)
+        let results = match Atomicity::try_from(request.atomicity) {
+            Ok(Atomicity::DataplaneAtomic) => {
+                steps.step(|target| p4runtime::write_if(&schema, target, request, &check))?
+            }
+            Ok(Atomicity::ContinueOnError) => {
+                p4runtime::write_if(&schema, &mut steps.pausing(&turn), request, &check)
+            }
+            // Nobody sees updates that are taken back.
+            Ok(Atomicity::RollbackOnError) | Err(_) => {
+                p4runtime::write_if(&schema, &mut steps, request, &check)
+            }
         };
         // Digests are those of the program that runs.
         if !is_saved && request.updates.iter().any(is_of_digest) {
@@ -74,21 +95,54 @@ impl<D: Device> Shared<D> {
 
     /// Answers an encoded `WriteRequest`.
     pub(crate) fn write_bytes(&self, request: &[u8]) -> Result<(), Status> {
-        let damaged = |error| Status::invalid_argument(format!("no `WriteRequest`: {error}"));
-        let Some(wire) = self.is_quick.then(|| WireRequest::scan(request)).flatten() else {
-            return self.write(&pb::WriteRequest::decode(request).map_err(damaged)?);
-        };
+        match self.is_quick.then(|| WireRequest::scan(request)).flatten() {
+            Some(wire) => self.write_wire(&wire, None),
+            None => self.write(&pb::WriteRequest::decode(request).map_err(damaged)?),
+        }
+    }
+
+    /// Answers an encoded `WriteRequest` if it is not large and nobody else writes: without waiting, but for steps of reads.
+    pub(crate) fn try_write_bytes(&self, request: &[u8]) -> Option<Result<(), Status>> {
+        if !self.is_quick || request.len() > AT_ONCE_BYTES_MAX {
+            return None;
+        }
+        let wire = WireRequest::scan(request)?;
+        let turn = self.turns.try_take(Length::of(wire.updates.len()))?;
+        let is_free = self.pipelines.try_lock().is_ok() && !self.device.is_busy();
+        is_free.then(|| self.write_wire(&wire, Some(turn)))
+    }
+
+    /// Answers a request, whose turn it may be already.
+    fn write_wire(&self, wire: &WireRequest<'_>, turn: Option<Turn<'_>>) -> Result<(), Status> {
         self.check_device(wire.claim.device_id)?;
         let _writing = self.begin_write(Ok(wire.claim.clone()))?;
-        let _turn = lock(&self.turn);
-        let (role, is_saved, mut steps) = {
-            let mut pipelines = lock(&self.pipelines);
-            let role = self.role(&pipelines, &wire.claim.role);
-            (role, pipelines.saved().is_some(), Steps::new(self, &mut pipelines)?)
+        let decode = |means: &mut Means<'_, D>| {
+            let rights = RoleRights { role: &means.role, schema: &means.steps.schema.clone() };
+            p4runtime::wire::decode(&mut means.steps, wire, &rights).map_err(damaged)
         };
+        let length = Length::of(wire.updates.len());
+        let early = match length {
+            Length::Long if turn.is_none() => {
+                let turn = self.turns.take(Length::Short);
+                let Means { role, is_saved, steps } = self.means(&wire.claim.role)?;
+                drop(turn);
+                let mut means = Means { role, is_saved, steps: steps.single() };
+                let decoded = decode(&mut means)?;
+                Some((means.steps.schema, decoded))
+            }
+            Length::Short | Length::Long => None,
+        };
+        let turn = turn.unwrap_or_else(|| self.turns.take(length));
+        let mut means = self.means(&wire.claim.role)?;
+        let decoded = match early {
+            Some((schema, decoded)) if Arc::ptr_eq(&schema, &means.steps.schema) => decoded,
+            Some(_) | None => decode(&mut means)?,
+        };
+        let Means { role, is_saved, steps } = means;
         let schema = Arc::clone(&steps.schema);
         let rights = RoleRights { role: &role, schema: &schema };
-        let written = p4runtime::wire::write(&schema, &mut steps, &wire, &rights).map_err(damaged)?;
+        let mut steps = steps.pausing(&turn);
+        let written = p4runtime::wire::apply(&schema, &mut steps, wire, decoded, &rights);
         let n_short = written.n.saturating_sub(written.n_full);
         self.n_updates_short.fetch_add(n_short as u64, Ordering::Relaxed);
         self.n_updates_full.fetch_add(written.n_full as u64, Ordering::Relaxed);
@@ -116,14 +170,9 @@ impl<D: Device> Shared<D> {
         request: &pb::ReadRequest,
         send: &mut dyn FnMut(Result<pb::ReadResponse, Status>) -> bool,
     ) {
-        let turn = lock(&self.turn);
-        let begun = || {
-            let mut pipelines = lock(&self.pipelines);
-            let role = self.role(&pipelines, &RoleName(request.role.as_str().into()));
-            Ok::<_, Status>((role, Steps::new(self, &mut pipelines)?))
-        };
-        let (role, mut steps) = match begun() {
-            Ok(begun) => begun,
+        let turn = self.turns.take(Length::Short);
+        let Means { role, mut steps, .. } = match self.means(&RoleName(request.role.as_str().into())) {
+            Ok(means) => means,
             Err(status) => {
                 send(Err(status));
                 return;
@@ -168,21 +217,21 @@ impl<D: Device> Shared<D> {
             }
             Ok(Action::VerifyAndSave) => {
                 let (config, program) = prepared(config)?;
-                let _turn = lock(&self.turn);
+                let _turn = self.turns.take(Length::Long);
                 let mut pipelines = lock(&self.pipelines);
                 let new = pipelines.adopt(&self.device, config, program).map_err(refused)?;
                 pipelines.save(new);
             }
             Ok(Action::VerifyAndCommit) => {
                 let (config, program) = prepared(config)?;
-                let _turn = lock(&self.turn);
+                let _turn = self.turns.take(Length::Long);
                 let mut pipelines = lock(&self.pipelines);
                 let new = pipelines.adopt(&self.device, config, program).map_err(refused)?;
                 self.commit(&mut pipelines, Some(new)).map_err(refused)?;
             }
             Ok(Action::ReconcileAndCommit) => {
                 let (config, program) = prepared(config)?;
-                let _turn = lock(&self.turn);
+                let _turn = self.turns.take(Length::Long);
                 let mut pipelines = lock(&self.pipelines);
                 let mut new = pipelines.adopt(&self.device, config, program).map_err(refused)?;
                 self.keep_entities(&mut pipelines, &mut new).map_err(refused)?;
@@ -192,7 +241,7 @@ impl<D: Device> Shared<D> {
                 if config.is_some() {
                     return Err(Status::invalid_argument("`config` must not be set with COMMIT"));
                 }
-                let _turn = lock(&self.turn);
+                let _turn = self.turns.take(Length::Long);
                 self.commit(&mut lock(&self.pipelines), None).map_err(refused)?;
             }
             Ok(Action::Unspecified) => return Err(Status::invalid_argument("`action` is not set")),
@@ -259,6 +308,10 @@ impl<D: Device> Shared<D> {
 }
 
 /// Rights of a role.
+fn damaged(error: prost::DecodeError) -> Status {
+    Status::invalid_argument(format!("no `WriteRequest`: {error}"))
+}
+
 struct RoleRights<'r> {
     role: &'r Role,
     schema: &'r Schema,

@@ -6,6 +6,7 @@ use crate::lists::Lists;
 use crate::outbox::{Bounds, Outbox};
 use crate::pipeline::{New, Pipelines};
 use crate::programs::Programs;
+use crate::turn::Turns;
 use control::session::{Effect, Role, RoleName, SessionFault, Sessions, StreamId};
 use control::translate::{Options, Translated, TranslationError};
 use control::{Code, MessageKind};
@@ -19,8 +20,8 @@ pub(crate) struct Shared<D: Device> {
     pub(crate) device: D,
     /// Programs are set one after the other.
     pub(crate) setting: Mutex<()>,
-    /// Writes are made, and reads begun, one after the other.
-    pub(crate) turn: Mutex<()>,
+    /// For writes, and for beginning to read.
+    pub(crate) turns: Turns,
     pub(crate) pipelines: Mutex<Pipelines<D::Program>>,
     pub(crate) controllers: Mutex<Controllers>,
     /// Controllers may have a primary again.
@@ -58,7 +59,7 @@ impl<D: Device> Shared<D> {
         Shared {
             device,
             setting: Mutex::default(),
-            turn: Mutex::default(),
+            turns: Turns::new(),
             pipelines: Mutex::new(Pipelines::new(translation)),
             controllers: Mutex::new(Controllers { sessions, outboxes: FxHashMap::default() }),
             primary_came: Condvar::new(),

@@ -4,6 +4,7 @@ use crate::device::Device;
 use crate::failure;
 use crate::pipeline::Pipelines;
 use crate::shared::{Shared, lock};
+use crate::turn::{Length, Turn};
 use control::records::{Changes, FollowerId};
 use control::translate::Translated;
 use control::{
@@ -15,12 +16,26 @@ use tonic::Status;
 
 /// Entities of one step at most.
 pub(crate) const N_OF_STEP: usize = 4096;
+/// Records of one step at most: they are written in some hundred microseconds.
+const N_RECORDS: usize = 2048;
 
 /// The program that a request means, in the values of controllers. Each call is a step, or several; it fails once another
 /// program runs.
 pub(crate) struct Steps<'s, D: Device> {
     shared: &'s Shared<D>,
     pub(crate) schema: Arc<Schema>,
+    pace: Pace<'s>,
+}
+
+/// Whose turn a step is.
+#[derive(Clone, Copy)]
+enum Pace<'s> {
+    /// That of the request, which has it for all steps.
+    Whole,
+    /// That of the request, which pauses between steps.
+    Pausing(&'s Turn<'s>),
+    /// Each step has a turn of its own.
+    Single,
 }
 
 impl<'s, D: Device> Steps<'s, D> {
@@ -30,11 +45,32 @@ impl<'s, D: Device> Steps<'s, D> {
         pipelines: &mut Pipelines<D::Program>,
     ) -> Result<Steps<'s, D>, Status> {
         let schema = shared.with_target(pipelines, |target| Arc::clone(target.schema))?;
-        Ok(Steps { shared, schema })
+        Ok(Steps { shared, schema, pace: Pace::Whole })
+    }
+
+    /// These steps, before each of which short requests pass.
+    pub(crate) fn pausing<'t>(&self, turn: &'t Turn<'t>) -> Steps<'t, D>
+    where
+        's: 't,
+    {
+        Steps { shared: self.shared, schema: Arc::clone(&self.schema), pace: Pace::Pausing(turn) }
+    }
+
+    /// These steps, for requests that do not have the turn.
+    pub(crate) fn single(self) -> Steps<'s, D> {
+        Steps { pace: Pace::Single, ..self }
     }
 
     /// One step.
     pub(crate) fn step<T>(&self, work: impl FnOnce(&mut Translated<'_>) -> T) -> Result<T, Status> {
+        let _turn = match self.pace {
+            Pace::Whole => None,
+            Pace::Pausing(turn) => {
+                turn.pause();
+                None
+            }
+            Pace::Single => Some(self.shared.turns.take(Length::Short)),
+        };
         let mut pipelines = lock(&self.shared.pipelines);
         let mut work = Some(work);
         let mut if_same = |target: &mut Translated<'_>| {
@@ -49,9 +85,40 @@ impl<'s, D: Device> Steps<'s, D> {
         done.ok_or_else(|| failure::request(&Problem::ProgramReplaced.into()))
     }
 
+    /// Writes records in steps. Fails if the program is gone before the first one; after it, records that are left are
+    /// aborted.
+    pub(crate) fn try_write_records(
+        &self,
+        plan: &RecordPlan,
+        op: RecordOp,
+        records: &mut [u8],
+        metadata: &[&[u8]],
+    ) -> Result<RecordCodes, Status> {
+        let n_bytes = plan.layout.record_bytes;
+        let mut all: Option<RecordCodes> = None;
+        for (i, records) in records.chunks_mut(N_RECORDS * n_bytes).enumerate() {
+            let metadata = metadata.chunks(N_RECORDS).nth(i).unwrap_or_default();
+            let n = records.len() / n_bytes;
+            let written = self.step(|target| target.write_records(plan, op, records, metadata));
+            match &mut all {
+                None => all = Some(written?),
+                Some(all) => {
+                    let written = written.unwrap_or_else(|_| aborted(n));
+                    all.codes.extend(written.codes);
+                    all.n_failed += written.n_failed;
+                }
+            }
+        }
+        Ok(all.unwrap_or_else(|| RecordCodes::ok(0)))
+    }
+
     fn of_target<T>(&self, work: impl FnOnce(&mut Translated<'_>) -> Result<T, Fault>) -> Result<T, Fault> {
         self.step(work).unwrap_or_else(|_| Err(Problem::ProgramReplaced.into()))
     }
+}
+
+fn aborted(n: usize) -> RecordCodes {
+    RecordCodes { codes: vec![Code::Aborted; n], n_failed: n }
 }
 
 impl<D: Device> Target for Steps<'_, D> {
@@ -100,8 +167,7 @@ impl<D: Device> Target for Steps<'_, D> {
         metadata: &[&[u8]],
     ) -> RecordCodes {
         let n = records.len() / plan.layout.record_bytes;
-        let written = self.step(|target| target.write_records(plan, op, records, metadata));
-        written.unwrap_or_else(|_| RecordCodes { codes: vec![Code::Aborted; n], n_failed: n })
+        self.try_write_records(plan, op, records, metadata).unwrap_or_else(|_| aborted(n))
     }
 
     fn read_records(

@@ -74,6 +74,9 @@ impl<D: Device> UnaryService<Bytes> for Write<D> {
         let shared = Arc::clone(&self.0);
         Box::pin(async move {
             let request = request.into_inner();
+            if let Some(done) = shared.try_write_bytes(&request) {
+                return done.map(|()| Response::new(Bytes::new()));
+            }
             let done = tokio::task::spawn_blocking(move || shared.write_bytes(&request)).await;
             // The response has no fields.
             done.unwrap_or_else(|_| Err(Status::internal("internal bug: the request has failed")))

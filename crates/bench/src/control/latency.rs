@@ -53,27 +53,33 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
         let times = timed(&controller, n)?;
         figures.push(Figure { transport, load: "none", times, others: 0.0 });
         let other = Client::connect(&address, None).map_err(failed)?;
-        let (is_over, n_written) = (AtomicBool::new(false), AtomicU64::new(0));
-        let begin = Instant::now();
-        let times = std::thread::scope(|scope| {
+        let (is_begun, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let n_written = AtomicU64::new(0);
+        let (times, elapsed) = std::thread::scope(|scope| {
             let writer = scope.spawn(|| -> Result<(), Exit> {
                 let range = n..n + N_OTHERS;
                 let insert = controller.requests(Type::Insert, range.clone(), BATCH, 1);
                 let delete = controller.requests(Type::Delete, range, BATCH, 1);
                 while !is_over.load(Ordering::Relaxed) {
+                    is_begun.store(true, Ordering::Relaxed);
                     other.write_encoded(insert.clone(), 2).map_err(failed)?;
                     other.write_encoded(delete.clone(), 2).map_err(failed)?;
                     n_written.fetch_add(2 * N_OTHERS as u64, Ordering::Relaxed);
                 }
                 Ok(())
             });
+            while !is_begun.load(Ordering::Relaxed) && !writer.is_finished() {
+                std::thread::yield_now();
+            }
+            let begin = Instant::now();
             let times = timed(&controller, n);
+            let elapsed = begin.elapsed();
             is_over.store(true, Ordering::Relaxed);
             let written =
                 writer.join().unwrap_or_else(|_| Err(failed("internal bug: the writer has failed")));
-            written.and(times)
+            written.and(times).map(|times| (times, elapsed))
         })?;
-        let others = n_written.load(Ordering::Relaxed) as f64 / begin.elapsed().as_secs_f64() / 1e6;
+        let others = n_written.load(Ordering::Relaxed) as f64 / elapsed.as_secs_f64() / 1e6;
         figures.push(Figure { transport, load: "a writer", times, others });
     }
     show(&figures, args);

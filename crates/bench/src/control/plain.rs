@@ -12,7 +12,7 @@ use p4info::proto::p4::v1::update::Type;
 use serde_json::{Value, json};
 
 /// Updates in one request.
-const BATCHES: [usize; 4] = [1, 100, 1_000, 10_000];
+const BATCHES: [u32; 4] = [1, 100, 1_000, 10_000];
 /// Requests that a client has under way at a time.
 const AT_A_TIME: [usize; 2] = [1, 4];
 /// Requests of one run with small batches, and entries with large ones.
@@ -37,6 +37,7 @@ struct Figure {
 }
 
 pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
+    let batches = if args.batches.is_empty() { &BATCHES[..] } else { &args.batches };
     let mut figures = Vec::new();
     for transport in ["tcp", "unix"] {
         let dir = tempfile::tempdir().map_err(failed)?;
@@ -47,7 +48,7 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
         let (_switch, address) = switch::start(dir.path(), &address, None, args)?;
         let client = Client::connect(&address, None).map_err(failed)?;
         let controller = Controller::new(&client)?;
-        for batch in BATCHES {
+        for batch in batches.iter().map(|batch| *batch as usize) {
             for n_at_a_time in AT_A_TIME {
                 figures.extend(of_batch(&controller, transport, (batch, n_at_a_time), args)?);
             }

@@ -187,6 +187,10 @@ impl Device for TestDevice {
         true
     }
 
+    fn is_busy(&self) -> bool {
+        self.gate.try_lock().is_err() || self.state.try_lock().is_err()
+    }
+
     fn packet_out(&self, packet: Vec<u8>) -> Result<(), ConfigFault> {
         self.receive(CPU_PORT, &packet);
         Ok(())

@@ -62,11 +62,25 @@ pub fn write(
     rights: &dyn Rights,
 ) -> Result<Written, prost::DecodeError> {
     let decoded = decode(target, request, rights)?;
+    Ok(apply(schema, target, request, decoded, rights))
+}
+
+/// Applies the updates of a request that were decoded.
+pub fn apply(
+    schema: &Schema,
+    target: &mut dyn Target,
+    request: &WireRequest<'_>,
+    decoded: Decoded,
+    rights: &dyn Rights,
+) -> Written {
     let written = Written { n: request.updates.len(), ..Written::default() };
     let mut writer = Writer { schema, target, rights, updates: &request.updates, written };
-    decoded.into_iter().for_each(|part| writer.write(part));
-    Ok(writer.written)
+    decoded.0.into_iter().for_each(|part| writer.write(part));
+    writer.written
 }
+
+/// The updates of a request, for the program that has the plans of their tables.
+pub struct Decoded(Vec<Part>);
 
 /// Updates that follow each other.
 enum Part {
@@ -83,12 +97,12 @@ enum Part {
     },
 }
 
-/// Decodes all updates.
-fn decode(
+/// Decodes all updates. Fails if one is no message.
+pub fn decode(
     target: &mut dyn Target,
     request: &WireRequest<'_>,
     rights: &dyn Rights,
-) -> Result<Vec<Part>, prost::DecodeError> {
+) -> Result<Decoded, prost::DecodeError> {
     let updates = &request.updates;
     // Tables that were named; `None`: their entries go the full way.
     let mut tables: FxHashMap<u32, Option<EntryDecoder>> = FxHashMap::default();
@@ -119,7 +133,7 @@ fn decode(
         }
         i += 1;
     }
-    Ok(parts)
+    Ok(Decoded(parts))
 }
 
 struct Writer<'w> {

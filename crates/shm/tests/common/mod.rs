@@ -56,6 +56,10 @@ impl Device for TestDevice {
         true
     }
 
+    fn is_busy(&self) -> bool {
+        self.running.try_lock().is_err()
+    }
+
     fn packet_out(&self, _: Vec<u8>) -> Result<(), ConfigFault> {
         Ok(())
     }

@@ -133,6 +133,10 @@ impl Device for LiveDevice {
         self.switch.with_target(|schema, target| work(schema, target)).is_ok()
     }
 
+    fn is_busy(&self) -> bool {
+        self.switch.is_busy()
+    }
+
     fn packet_out(&self, packet: Vec<u8>) -> Result<(), ConfigFault> {
         self.switch.packet_out(packet).map_err(|error| refused(&error))
     }
