@@ -27,30 +27,38 @@ struct sd_record_cells {
     struct sd_meter_rates rates;
 };
 
-/* The view of a record, which points into the record and to `cells`. */
-SD_INLINE struct sd_entry_view sd_record_view(const struct sd_table *t, const struct sd_record_layout *layout,
-                                              const uint8_t *record, struct sd_record_cells *cells)
+/* What the views of all records of a table have in common. */
+SD_INLINE struct sd_entry_view sd_record_empty_view(const struct sd_table *t)
 {
-    struct sd_entry_view view = {
-        .value = record,
-        .mask = layout->mask_at == SD_NO_PART ? t->ones : record + layout->mask_at,
-        .kind = layout->kind_at == SD_NO_PART ? SD_ENTRY_ACTION : record[layout->kind_at],
-        .what = sd_record_u32(record + layout->action_at, layout->action_bytes),
-        .data = record + layout->data_at,
-    };
+    return (struct sd_entry_view){.mask = t->ones, .kind = SD_ENTRY_ACTION};
+}
+
+/*
+ * Lets a view, which is empty or that of another record, point into a record and to `cells`. Field by field in its place:
+ * a view that is made elsewhere and copied waits until its fields have left the store buffer.
+ */
+SD_ALWAYS_INLINE void sd_record_view(const struct sd_record_layout *layout, const uint8_t *record,
+                                     struct sd_record_cells *cells, struct sd_entry_view *view)
+{
+    view->value = record;
+    view->what = sd_record_u32(record + layout->action_at, layout->action_bytes);
+    view->data = record + layout->data_at;
+    if (layout->mask_at != SD_NO_PART)
+        view->mask = record + layout->mask_at;
+    if (layout->kind_at != SD_NO_PART)
+        view->kind = record[layout->kind_at];
     if (layout->priority_at != SD_NO_PART)
-        view.priority = (int32_t)sd_record_u32(record + layout->priority_at, 4);
+        view->priority = (int32_t)sd_record_u32(record + layout->priority_at, 4);
     if (layout->idle_timeout_at != SD_NO_PART)
-        memcpy(&view.idle_timeout_ns, record + layout->idle_timeout_at, sizeof view.idle_timeout_ns);
+        memcpy(&view->idle_timeout_ns, record + layout->idle_timeout_at, sizeof view->idle_timeout_ns);
     if (layout->count_at != SD_NO_PART) {
         memcpy(&cells->count, record + layout->count_at, sizeof cells->count);
-        view.count = &cells->count;
+        view->count = &cells->count;
     }
     if (layout->rates_at != SD_NO_PART) {
         memcpy(&cells->rates, record + layout->rates_at, sizeof cells->rates);
-        view.rates = &cells->rates;
+        view->rates = &cells->rates;
     }
-    return view;
 }
 
 SD_LOCAL uint32_t sd_table_write_records(struct sd_instance *instance, uint32_t table, uint32_t op,
@@ -65,10 +73,13 @@ SD_LOCAL uint32_t sd_table_write_records(struct sd_instance *instance, uint32_t 
     }
     struct sd_entry_view views[SD_RECORDS_PIECE];
     struct sd_record_cells cells[SD_RECORDS_PIECE];
+    const struct sd_record_layout parts = *layout;
+    for (uint32_t i = 0; i < n && i < SD_RECORDS_PIECE; i++)
+        views[i] = sd_record_empty_view(t);
     for (uint32_t from = 0, n_piece; from < n; from += n_piece) {
         n_piece = n - from < SD_RECORDS_PIECE ? n - from : SD_RECORDS_PIECE;
         for (uint32_t i = 0; i < n_piece; i++)
-            views[i] = sd_record_view(t, layout, records + (size_t)(from + i) * layout->record_bytes, &cells[i]);
+            sd_record_view(&parts, records + (size_t)(from + i) * parts.record_bytes, &cells[i], &views[i]);
         switch ((enum sd_record_op)op) {
         case SD_RECORD_INSERT:
             n_done += t->entry_ops->insert(instance, t, SD_BY_CONTROLLER, views, n_piece, now_ns, handles + from,
