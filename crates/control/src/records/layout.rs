@@ -152,6 +152,7 @@ impl RecordLayout {
     }
 
     /// The index of the action, or the id of a member or group.
+    #[inline]
     pub fn action(&self, record: &[u8]) -> u32 {
         match self.action_bytes {
             1 => u32::from(record[self.action_at]),
@@ -160,6 +161,7 @@ impl RecordLayout {
     }
 
     /// Writes what [`action`](Self::action) reads; larger numbers than there is room for are cut.
+    #[inline]
     pub fn set_action(&self, record: &mut [u8], action: u32) {
         let bytes = action.to_le_bytes();
         record[self.action_at..self.action_at + self.action_bytes]
@@ -167,10 +169,12 @@ impl RecordLayout {
     }
 
     /// 0 in tables without priorities.
+    #[inline]
     pub fn priority(&self, record: &[u8]) -> i32 {
         self.priority_at.map_or(0, |at| i32::from_le_bytes(four(record, at)))
     }
 
+    #[inline]
     pub fn set_priority(&self, record: &mut [u8], priority: i32) {
         if let Some(at) = self.priority_at {
             record[at..at + 4].copy_from_slice(&priority.to_le_bytes());
@@ -178,6 +182,7 @@ impl RecordLayout {
     }
 }
 
+#[inline]
 fn four(record: &[u8], at: usize) -> [u8; 4] {
     [record[at], record[at + 1], record[at + 2], record[at + 3]]
 }

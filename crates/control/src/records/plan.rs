@@ -23,6 +23,8 @@ pub struct RecordPlan {
     pub(super) exact_masks: Vec<u8>,
     /// Key elements that need a look of their own, by their position.
     pub(super) special: Vec<usize>,
+    /// Records have key, action and data only.
+    pub(super) is_exact: bool,
 }
 
 /// An action in records.
@@ -34,8 +36,20 @@ pub struct PlannedAction {
     pub scope: ActionScope,
     pub(super) may_count: bool,
     pub(super) may_meter: bool,
-    /// Bits of the data that must be zero, as long as a record.
+    /// Bits of the data that must be zero, as long as a record; then those of the key, too.
     pub(super) forbidden: Vec<u8>,
+    pub(super) forbidden_all: Vec<u8>,
+}
+
+impl PlannedAction {
+    /// Returns whether entries may have the action, besides the default entry or a group.
+    #[inline]
+    pub(super) fn is_for_entries(&self) -> bool {
+        match self.scope {
+            ActionScope::TableAndDefault | ActionScope::TableOnly => true,
+            ActionScope::DefaultOnly | ActionScope::GroupAction => false,
+        }
+    }
 }
 
 impl RecordPlan {
@@ -86,6 +100,7 @@ impl RecordPlan {
                 may_count: schema.direct_uses.may_count(table, action.id),
                 may_meter: schema.direct_uses.may_meter(table, action.id),
                 forbidden: Vec::new(),
+                forbidden_all: Vec::new(),
             });
         }
         let mut plan = RecordPlan {
@@ -100,6 +115,7 @@ impl RecordPlan {
             forbidden_key: Vec::new(),
             exact_masks: Vec::new(),
             special: Vec::new(),
+            is_exact: false,
             layout,
         };
         plan.prepare();
@@ -125,7 +141,12 @@ impl RecordPlan {
         for action in self.actions.iter_mut().flatten() {
             action.forbidden = vec![0; layout.record_bytes];
             action.params.iter().for_each(|(_, place)| forbid_above(place, &mut action.forbidden));
+            action.forbidden_all =
+                action.forbidden.iter().zip(&forbidden).map(|(of, key)| of | key).collect();
         }
+        let parts = [layout.mask_at, layout.kind_at, layout.priority_at, layout.idle_timeout_at];
+        let cells = [layout.count_at, layout.rates_at];
+        self.is_exact = parts.into_iter().chain(cells).all(|at| at.is_none());
         self.forbidden_key = forbidden;
     }
 
