@@ -103,7 +103,7 @@ fn cursors_without_sense_end_their_session_only() {
     let tables = tables(&mut bystander, 0);
     let cursors = [
         (wire::REQUEST_TAIL, u64::MAX),
-        (wire::REQUEST_TAIL, N_REQUESTS as u64 + 2),
+        (wire::REQUEST_TAIL, N_REQUESTS as u64 + 3),
         (wire::REQUEST_TAIL, 0),
         (wire::COMPLETION_HEAD, 5),
         (wire::COMPLETION_HEAD, u64::MAX),
