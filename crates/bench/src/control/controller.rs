@@ -4,6 +4,7 @@ use super::{failed, rate};
 use console::output::Exit;
 use control::Schema;
 use grpc::{Client, Failure, Next, Stream};
+use p4info::proto::p4::config::v1::P4Info;
 use p4info::proto::p4::v1 as pb;
 use pb::stream_message_request::Update as ToServer;
 use pb::stream_message_response::Update as FromServer;
@@ -39,6 +40,14 @@ pub(super) struct Controller<'c> {
 
 impl<'c> Controller<'c> {
     pub(super) fn new(client: &'c Client) -> Result<Controller<'c>, Exit> {
+        Controller::with(client, None)
+    }
+
+    /// Of a switch that may need the program first.
+    pub(super) fn with(
+        client: &'c Client,
+        program: Option<pb::ForwardingPipelineConfig>,
+    ) -> Result<Controller<'c>, Exit> {
         let election_id = pb::Uint128 { high: 0, low: 1 };
         let bid = pb::MasterArbitrationUpdate { election_id: Some(election_id), ..Default::default() };
         let mut stream = client.stream(ToServer::Arbitration(bid)).map_err(failed)?;
@@ -46,10 +55,16 @@ impl<'c> Controller<'c> {
             Next::Message(FromServer::Arbitration(_)) => {}
             Next::Message(_) | Next::Nothing | Next::End => return Err(failed("the switch does not answer")),
         }
-        let parts = pb::get_forwarding_pipeline_config_request::ResponseType::P4infoAndCookie;
-        let config = client.pipeline_config(0, parts).map_err(failed)?;
-        let p4info = config.and_then(|config| config.p4info).unwrap_or_default();
-        let schema = Schema::new(&p4info).map_err(failed)?;
+        if program.is_some() {
+            let request = pb::SetForwardingPipelineConfigRequest {
+                election_id: Some(election_id),
+                action: pb::set_forwarding_pipeline_config_request::Action::VerifyAndCommit.into(),
+                config: program,
+                ..Default::default()
+            };
+            client.set_pipeline_config(request).map_err(failed)?;
+        }
+        let schema = Schema::new(&p4info(client)?).map_err(failed)?;
         let table_id = schema.tables.find(TABLE).map_err(failed)?.id.0;
         let action_id = schema.actions.find(ACTION).map_err(failed)?.id.0;
         Ok(Controller { client, election_id, table_id, action_id, _stream: stream })
@@ -130,4 +145,11 @@ impl<'c> Controller<'c> {
         self.client.read(request, |entities| n += entities.len())?;
         Ok((n, rate(n, begin)))
     }
+}
+
+/// The P4Info of the running program.
+pub(super) fn p4info(client: &Client) -> Result<P4Info, Exit> {
+    let parts = pb::get_forwarding_pipeline_config_request::ResponseType::P4infoAndCookie;
+    let config = client.pipeline_config(0, parts).map_err(failed)?;
+    Ok(config.and_then(|config| config.p4info).unwrap_or_default())
 }

@@ -1,5 +1,6 @@
 //! `siding bench control`: entries a second that controllers write and read, through a switch in a process of its own.
 
+mod bmv2;
 mod bulk;
 mod controller;
 mod interference;

@@ -1,13 +1,14 @@
 //! `--figure plain`: Write and Read of P4Runtime.
 
-use super::controller::Controller;
-use super::{failed, switch};
+use super::controller::{Controller, p4info};
+use super::{bmv2, failed, switch};
 use crate::args::BenchControlArgs;
 use crate::frontend::median;
 use crate::harness::{Goal, Judged};
 use crate::report;
 use console::output::{self, Exit};
 use grpc::Client;
+use p4info::proto::p4::config::v1::P4Info;
 use p4info::proto::p4::v1::update::Type;
 use serde_json::{Value, json};
 
@@ -25,8 +26,16 @@ const N_ENTRIES_QUICK: usize = 50_000;
 const BATCH_OF_GOAL: usize = 1_000;
 const GOAL: f64 = 10.0;
 
+/// Batches of which BMv2 writes as many beside, and its entries and runs: it is slower.
+const BMV2_BATCHES: [u32; 2] = [1, 1_000];
+const BMV2_ENTRIES: usize = 20_000;
+const BMV2_RUNS: u32 = 3;
+/// Goals as multiples of BMv2's rate, for single updates and for batches.
+const BMV2_GOALS: [f64; 2] = [3.0, 10.0];
+
 /// One figure.
 struct Figure {
+    peer: &'static str,
     transport: &'static str,
     work: &'static str,
     batch: usize,
@@ -48,10 +57,14 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
         let (_switch, address) = switch::start(dir.path(), &address, None, args)?;
         let client = Client::connect(&address, None).map_err(failed)?;
         let controller = Controller::new(&client)?;
+        let sizes = Sizes::of(args);
         for batch in batches.iter().map(|batch| *batch as usize) {
             for n_at_a_time in AT_A_TIME {
-                figures.extend(of_batch(&controller, transport, (batch, n_at_a_time), args)?);
+                figures.extend(of_batch(&controller, ("siding", transport), (batch, n_at_a_time), &sizes)?);
             }
+        }
+        if transport == "tcp" && args.batches.is_empty() {
+            figures.extend(of_bmv2(p4info(&client)?)?);
         }
     }
     let goals = judge(&figures);
@@ -62,20 +75,47 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
     Ok(())
 }
 
+/// Figures of BMv2; none if it is not installed.
+fn of_bmv2(p4info: P4Info) -> Result<Vec<Figure>, Exit> {
+    let Some((_switch, client)) = bmv2::start()? else { return Ok(Vec::new()) };
+    let controller = Controller::with(&client, Some(bmv2::config(p4info)))?;
+    let sizes = Sizes { n_requests: N_REQUESTS_QUICK, n_entries: BMV2_ENTRIES, n_runs: BMV2_RUNS };
+    let mut figures = Vec::new();
+    for batch in BMV2_BATCHES {
+        for n_at_a_time in AT_A_TIME {
+            let batch = (batch as usize, n_at_a_time);
+            figures.extend(of_batch(&controller, ("bmv2", "tcp"), batch, &sizes)?);
+        }
+    }
+    Ok(figures)
+}
+
+struct Sizes {
+    n_requests: usize,
+    n_entries: usize,
+    n_runs: u32,
+}
+
+impl Sizes {
+    fn of(args: &BenchControlArgs) -> Sizes {
+        let (n_requests, n_entries) = match args.measure.quick {
+            true => (N_REQUESTS_QUICK, N_ENTRIES_QUICK),
+            false => (N_REQUESTS, N_ENTRIES),
+        };
+        Sizes { n_requests, n_entries: args.entries.unwrap_or(n_entries), n_runs: args.measure.n_runs() }
+    }
+}
+
 /// Inserts, modifies, reads and deletes the same entries in each run.
 fn of_batch(
     controller: &Controller<'_>,
-    transport: &'static str,
+    (peer, transport): (&'static str, &'static str),
     (batch, n_at_a_time): (usize, usize),
-    args: &BenchControlArgs,
+    sizes: &Sizes,
 ) -> Result<Vec<Figure>, Exit> {
-    let (n_requests, n_entries) = match args.measure.quick {
-        true => (N_REQUESTS_QUICK, N_ENTRIES_QUICK),
-        false => (N_REQUESTS, N_ENTRIES),
-    };
-    let n = (n_requests * batch).min(args.entries.unwrap_or(n_entries)).max(1);
+    let n = (sizes.n_requests * batch).min(sizes.n_entries).max(1);
     let mut rates = [const { Vec::new() }; 4];
-    for _ in 0..args.measure.n_runs() {
+    for _ in 0..sizes.n_runs {
         rates[0].push(controller.write(Type::Insert, n, batch, n_at_a_time).map_err(failed)?);
         rates[1].push(controller.write(Type::Modify, n, batch, n_at_a_time).map_err(failed)?);
         let (n_read, read) = controller.read().map_err(failed)?;
@@ -93,12 +133,26 @@ fn of_batch(
     Ok(works
         .into_iter()
         .zip(rates)
-        .map(|(work, rates)| Figure { transport, work, batch, n_at_a_time, entries: n, rates })
+        .map(|(work, rates)| Figure { peer, transport, work, batch, n_at_a_time, entries: n, rates })
         .collect())
 }
 
 fn judge(figures: &[Figure]) -> Vec<Judged> {
-    let judged = figures.iter().filter(|figure| figure.batch >= BATCH_OF_GOAL && figure.work == "insert");
+    let inserts = || figures.iter().filter(|figure| figure.work == "insert");
+    let own = inserts().filter(|figure| figure.peer == "siding");
+    let judged = own.clone().filter(|figure| figure.batch >= BATCH_OF_GOAL);
+    let ratios = own.filter_map(|figure| {
+        let beside = inserts().find(|of| {
+            let is_alike = (of.transport, of.batch, of.n_at_a_time);
+            of.peer == "bmv2" && is_alike == (figure.transport, figure.batch, figure.n_at_a_time)
+        })?;
+        Some(Judged {
+            name: format!("{}_{}_{}_to_bmv2", figure.transport, figure.work, figure.n_at_a_time),
+            size: figure.batch as u64,
+            value: median(figure.rates.clone()) / median(beside.rates.clone()),
+            goal: Goal::AtLeast(bmv2_goal(figure.batch as u64)),
+        })
+    });
     judged
         .map(|figure| Judged {
             name: format!("{}_{}_{}_mps", figure.transport, figure.work, figure.n_at_a_time),
@@ -106,13 +160,18 @@ fn judge(figures: &[Figure]) -> Vec<Judged> {
             value: median(figure.rates.clone()),
             goal: Goal::AtLeast(GOAL),
         })
+        .chain(ratios)
         .collect()
+}
+
+fn bmv2_goal(batch: u64) -> f64 {
+    BMV2_GOALS[usize::from(batch > 1)]
 }
 
 fn json_of(figures: &[Figure], goals: &[Judged], args: &BenchControlArgs) -> Value {
     let lines = figures.iter().map(|figure| {
         json!({
-            "peer": "siding",
+            "peer": figure.peer,
             "transport": figure.transport,
             "work": figure.work,
             "batch": figure.batch,
@@ -126,11 +185,12 @@ fn json_of(figures: &[Figure], goals: &[Judged], args: &BenchControlArgs) -> Val
 }
 
 fn text_of(figures: &[Figure], goals: &[Judged]) -> String {
-    let head = ["transport", "work", "batch", "at a time", "entries", "entries/s", "least", "most"];
+    let head = ["switch", "transport", "work", "batch", "at a time", "entries", "entries/s", "least", "most"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for figure in figures {
         let [usual, least, most] = super::spread(&figure.rates);
         rows.push(vec![
+            figure.peer.to_owned(),
             figure.transport.to_owned(),
             figure.work.to_owned(),
             report::short(figure.batch as u64),
@@ -146,7 +206,14 @@ fn text_of(figures: &[Figure], goals: &[Judged]) -> String {
         report::aligned(&rows)
     );
     for goal in goals.iter().filter(|goal| !goal.is_met()) {
-        text += &format!("\n{}: {:.2} million a second, and {GOAL} is the goal", goal.name, goal.value);
+        let (unit, wanted) = match goal.name.ends_with("_mps") {
+            true => ("million a second", GOAL),
+            false => ("times BMv2's rate", bmv2_goal(goal.size)),
+        };
+        text += &format!(
+            "\n{} in batches of {}: {:.2} {unit}, and {wanted} is the goal",
+            goal.name, goal.size, goal.value
+        );
     }
     text + "\n"
 }
