@@ -27,7 +27,7 @@ struct sd_record_cells {
     struct sd_meter_rates rates;
 };
 
-/* What the views of all records of a table have in common. */
+/* A view with the parts that those of all records of a table have in common. */
 SD_INLINE struct sd_entry_view sd_record_empty_view(const struct sd_table *t)
 {
     return (struct sd_entry_view){.mask = t->ones, .kind = SD_ENTRY_ACTION};

@@ -58,7 +58,7 @@ impl<D: Device> Shared<D> {
         failure::parts(&results).map_or(Ok(()), Err)
     }
 
-    /// Whom a request is from, and the program that it means.
+    /// The role that a request is from, and the program that it means.
     pub(crate) fn means(&self, role: &RoleName) -> Result<Means<'_, D>, Status> {
         let mut pipelines = lock(&self.pipelines);
         let role = self.role(&pipelines, role);

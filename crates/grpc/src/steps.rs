@@ -27,7 +27,7 @@ pub(crate) struct Steps<'s, D: Device> {
     pace: Pace<'s>,
 }
 
-/// Whose turn a step is.
+/// The turn in which a step is made.
 #[derive(Clone, Copy)]
 enum Pace<'s> {
     /// That of the request, which has it for all steps.

@@ -1,6 +1,5 @@
 //! The turn: requests write, and begin to read, one after the other, and short ones do so between the steps of long ones.
 
-use crate::shared::lock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +20,7 @@ impl Length {
     }
 }
 
-/// Whose turn it is. Short and long requests alternate while both wait.
+/// The holder of the turn, and those that wait. Short and long requests alternate while both wait.
 #[derive(Debug)]
 pub(crate) struct Turns {
     state: Mutex<State>,
@@ -116,6 +115,10 @@ impl Turns {
     }
 }
 
+fn lock(mutex: &Mutex<State>) -> MutexGuard<'_, State> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn wait<'s>(
     condition: &Condvar,
     state: MutexGuard<'s, State>,
@@ -174,7 +177,7 @@ mod tests {
     fn short_requests_pass_between_steps_of_a_long_one_and_long_ones_do_not() {
         let turns = Turns::new();
         let order = Mutex::new(Vec::new());
-        let note = |name: &'static str| lock(&order).push(name);
+        let note = |name: &'static str| order.lock().unwrap().push(name);
         thread::scope(|scope| {
             let turn = turns.take(Length::Long);
             note("step 1");
@@ -194,7 +197,7 @@ mod tests {
             turn.pause();
             note("step 3");
         });
-        assert_eq!(*lock(&order), ["step 1", "step 2", "short", "step 3", "long"]);
+        assert_eq!(*order.lock().unwrap(), ["step 1", "step 2", "short", "step 3", "long"]);
     }
 
     #[test]
@@ -207,13 +210,13 @@ mod tests {
                 let (turns, order) = (&turns, &order);
                 scope.spawn(move || {
                     let _turn = turns.take(length);
-                    lock(order).push(length);
+                    order.lock().unwrap().push(length);
                 });
             }
             until(&turns, 2, 2);
             drop(turn);
         });
-        assert_eq!(*lock(&order), [Length::Short, Length::Long, Length::Short, Length::Long]);
+        assert_eq!(*order.lock().unwrap(), [Length::Short, Length::Long, Length::Short, Length::Long]);
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl<'c> Controller<'c> {
         Controller::with(client, None)
     }
 
-    /// Of a switch that may need the program first.
+    /// A controller of a switch that may need the program first.
     pub(super) fn with(
         client: &'c Client,
         program: Option<pb::ForwardingPipelineConfig>,

@@ -26,7 +26,7 @@ const N_ENTRIES_QUICK: usize = 50_000;
 const BATCH_OF_GOAL: usize = 1_000;
 const GOAL: f64 = 10.0;
 
-/// Batches of which BMv2 writes as many beside, and its entries and runs: it is slower.
+/// Batches of which BMv2 writes too, with its entries and runs: it is slower.
 const BMV2_BATCHES: [u32; 2] = [1, 1_000];
 const BMV2_ENTRIES: usize = 20_000;
 const BMV2_RUNS: u32 = 3;
@@ -142,14 +142,14 @@ fn judge(figures: &[Figure]) -> Vec<Judged> {
     let own = inserts().filter(|figure| figure.peer == "siding");
     let judged = own.clone().filter(|figure| figure.batch >= BATCH_OF_GOAL);
     let ratios = own.filter_map(|figure| {
-        let beside = inserts().find(|of| {
+        let bmv2 = inserts().find(|of| {
             let is_alike = (of.transport, of.batch, of.n_at_a_time);
             of.peer == "bmv2" && is_alike == (figure.transport, figure.batch, figure.n_at_a_time)
         })?;
         Some(Judged {
             name: format!("{}_{}_{}_to_bmv2", figure.transport, figure.work, figure.n_at_a_time),
             size: figure.batch as u64,
-            value: median(figure.rates.clone()) / median(beside.rates.clone()),
+            value: median(figure.rates.clone()) / median(bmv2.rates.clone()),
             goal: Goal::AtLeast(bmv2_goal(figure.batch as u64)),
         })
     });
