@@ -13,6 +13,7 @@ use p4info::proto::google::rpc;
 use p4info::proto::p4::v1 as p4;
 use p4info::proto::siding::bulk::v1 as pb;
 use p4runtime::bulk::{ParsedSet, fault_of, op, parse_set};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -29,9 +30,16 @@ const N_OF_CHUNK_MAX: u64 = 16 * N_RECORDS_OF_STEP as u64;
 /// Failures with a message, if the chunk does not say how many.
 const N_FAILURES: u32 = 100;
 
-/// A chunk whose sets have become records.
+/// Sets of one chunk at most: an empty one has two bytes.
+const N_SETS_MAX: usize = 4096;
+/// Failures with a message at most.
+const N_FAILURES_MAX: u32 = 10_000;
+
+/// A chunk whose sets have become records of the program that it means.
 struct Parsed {
     chunk: pb::Chunk,
+    /// Fails if the writer may not write, or if another program runs: nothing was parsed.
+    checked: Result<(), Status>,
     sets: Vec<Result<(Arc<RecordPlan>, ParsedSet), Fault>>,
 }
 
@@ -52,7 +60,7 @@ impl Answer {
         let n_failures_max = match (chunk.report(), chunk.n_failures_max) {
             (pb::Report::Counts, _) => 0,
             (pb::Report::Failures | pb::Report::Codes, 0) => N_FAILURES,
-            (pb::Report::Failures | pb::Report::Codes, n) => n,
+            (pb::Report::Failures | pb::Report::Codes, n) => n.min(N_FAILURES_MAX),
         };
         Answer {
             done: pb::Done { number: chunk.number, ..pb::Done::default() },
@@ -106,6 +114,26 @@ impl Answer {
     }
 }
 
+fn claim(chunk: &pb::Chunk) -> WriterClaim {
+    WriterClaim {
+        device_id: chunk.device_id,
+        role: RoleName(chunk.role.as_str().into()),
+        election_id: chunk.election_id.map(|id| u128::from(id.high) << 64 | u128::from(id.low)),
+    }
+}
+
+fn check_size(chunk: &pb::Chunk) -> Result<(), Status> {
+    let (n, n_sets) = (n_entries(chunk), chunk.sets.len());
+    if n > N_OF_CHUNK_MAX {
+        let message = format!("the sets of a chunk have {N_OF_CHUNK_MAX} entries at most, not {n}");
+        return Err(Status::invalid_argument(message));
+    }
+    if n_sets > N_SETS_MAX {
+        return Err(Status::invalid_argument(format!("a chunk has {N_SETS_MAX} sets at most, not {n_sets}")));
+    }
+    Ok(())
+}
+
 impl<D: Device> LocalService<D> {
     fn layout(&self, device_id: u64) -> Result<pb::LayoutResponse, Status> {
         self.shared.check_device(device_id)?;
@@ -126,16 +154,15 @@ impl<D: Device> LocalService<D> {
 
     /// Parses the sets of a chunk.
     fn parse(&self, chunk: pb::Chunk) -> Parsed {
-        if n_entries(&chunk) > N_OF_CHUNK_MAX {
-            return Parsed { chunk, sets: Vec::new() };
-        }
-        let program = self.program();
+        let program = match check_size(&chunk).and_then(|()| self.check(&claim(&chunk), chunk.program)) {
+            Ok(program) => program,
+            Err(status) => return Parsed { chunk, checked: Err(status), sets: Vec::new() },
+        };
         let parse = |set: &pb::TableSet| {
             let replaced = || Fault::from(Problem::ProgramReplaced);
-            let program = program.as_ref().map_err(|_| replaced())?;
             let table = program.schema.require(&program.schema.tables, TableId(set.table_id))?;
             let parts = RecordParts { count: set.count.is_some(), ..RecordParts::default() };
-            let plan = self.plan(program, table.id, parts).map_err(|_| replaced())?;
+            let plan = self.plan(&program, table.id, parts).map_err(|_| replaced())?;
             let name = &table.names.name;
             let plan = plan.ok_or_else(|| match set.count.is_some() && table.direct_counter.is_none() {
                 true => Problem::NoDirectResource { table: name.clone(), resource: "counter" },
@@ -145,25 +172,15 @@ impl<D: Device> LocalService<D> {
             Ok((plan, parsed))
         };
         let sets = chunk.sets.iter().map(parse).collect();
-        Parsed { chunk, sets }
+        Parsed { chunk, checked: Ok(()), sets }
     }
 
     /// Applies a chunk.
     fn apply(&self, parsed: Parsed) -> pb::Done {
-        let Parsed { chunk, sets } = parsed;
+        let Parsed { chunk, checked, sets } = parsed;
         let mut answer = Answer::new(&chunk);
-        let claim = WriterClaim {
-            device_id: chunk.device_id,
-            role: RoleName(chunk.role.as_str().into()),
-            election_id: chunk.election_id.map(|id| u128::from(id.high) << 64 | u128::from(id.low)),
-        };
-        let checked = match n_entries(&chunk) {
-            n if n > N_OF_CHUNK_MAX => Err(Status::invalid_argument(format!(
-                "the sets of a chunk have {N_OF_CHUNK_MAX} entries at most, not {n}"
-            ))),
-            _ => self.check(&claim, chunk.program),
-        };
-        let program = match checked {
+        let claim = claim(&chunk);
+        let program = match checked.and_then(|()| self.check(&claim, chunk.program)) {
             Ok(program) => program,
             Err(status) => {
                 let (code, message) = (status.code() as i32, status.message().to_owned());
@@ -191,15 +208,16 @@ impl<D: Device> LocalService<D> {
             });
             match written {
                 Ok(mut codes) => {
+                    let faults: FxHashMap<usize, Fault> = faults.into_iter().collect();
                     for (entry, fault) in &faults {
                         codes.codes[*entry] = fault.code();
                     }
                     let n_bytes = plan.layout.record_bytes;
                     answer.add_set(i, &codes, |entry, code| {
-                        let known = faults.iter().find(|(of, _)| *of == entry);
+                        let known = faults.get(&entry);
                         let record = &records[entry * n_bytes..(entry + 1) * n_bytes];
                         let unknown = || fault_of(&program.schema, &plan, op, record, code);
-                        known.map_or_else(unknown, |(_, fault)| fault.clone())
+                        known.map_or_else(unknown, Fault::clone)
                     });
                 }
                 Err(status) => {
@@ -330,14 +348,14 @@ impl<D: Device> Bulk for BulkService<D> {
         let (sender, receiver) = mpsc::channel(N_ANSWERS_MAX);
         let local = self.0.clone();
         let request = request.into_inner();
-        tokio::task::spawn_blocking(move || {
+        let readers = Arc::clone(&self.0.shared.readers);
+        tokio::spawn(readers.read(move |readers| {
             let closed = || sender.is_closed();
-            let read =
-                local.bulk_read(&request, &mut |chunk| sender.blocking_send(Ok(chunk)).is_ok(), &closed);
+            let read = local.bulk_read(&request, &mut |chunk| readers.send(&sender, Ok(chunk)), &closed);
             if let Err(status) = read {
-                let _ = sender.blocking_send(Err(status));
+                readers.send(&sender, Err(status));
             }
-        });
+        }));
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
 }

@@ -14,6 +14,7 @@ use control::{
 };
 use p4info::proto::siding::bulk::v1 as pb;
 use p4runtime::bulk::build_set;
+use rustc_hash::FxHashSet;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tonic::Status;
@@ -166,8 +167,9 @@ fn tables(schema: &Schema, role: &Role, ids: &[u32]) -> Result<Vec<TableId>, Sta
         let tables = schema.tables.iter().filter(|table| !table.is_const && !table.keys.is_empty());
         return Ok(tables.map(|table| table.id).filter(|table| role.sees_object(table.0)).collect());
     }
-    let mut tables = Vec::with_capacity(ids.len());
-    for id in ids {
+    let (mut tables, mut seen) = (Vec::new(), FxHashSet::default());
+    // A table that is named twice is read once.
+    for id in ids.iter().filter(|id| seen.insert(**id)) {
         let table = schema.require(&schema.tables, TableId(*id)).map_err(|fault| failure::request(&fault))?;
         if !role.sees_object(*id) {
             let what = format!("table `{}`", table.names.name);

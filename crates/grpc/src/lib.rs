@@ -25,6 +25,7 @@ mod own_p4info;
 mod pipeline;
 mod programs;
 mod raw;
+mod readers;
 mod server;
 mod service;
 mod shared;

@@ -387,9 +387,9 @@ impl<D: Device> P4Runtime for Service<D> {
         self.0.check_device(request.device_id)?;
         let (sender, receiver) = mpsc::channel(N_ANSWERS_MAX);
         let shared = Arc::clone(&self.0);
-        tokio::task::spawn_blocking(move || {
-            shared.read(&request, &mut |answer| sender.blocking_send(answer).is_ok());
-        });
+        tokio::spawn(Arc::clone(&self.0.readers).read(move |readers| {
+            shared.read(&request, &mut |answer| readers.send(&sender, answer));
+        }));
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
 

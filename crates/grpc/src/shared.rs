@@ -6,13 +6,14 @@ use crate::lists::Lists;
 use crate::outbox::{Bounds, Outbox};
 use crate::pipeline::{New, Pipelines};
 use crate::programs::Programs;
+use crate::readers::Readers;
 use crate::turn::Turns;
 use control::session::{Effect, Role, RoleName, SessionFault, Sessions, StreamId};
 use control::translate::{Options, Translated, TranslationError};
 use control::{Code, MessageKind};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tonic::Status;
 
 /// Everything that requests share. Locks are taken in the order of the fields.
@@ -22,6 +23,7 @@ pub(crate) struct Shared<D: Device> {
     pub(crate) setting: Mutex<()>,
     /// For writes, and for beginning to read.
     pub(crate) turns: Turns,
+    pub(crate) readers: Arc<Readers>,
     pub(crate) pipelines: Mutex<Pipelines<D::Program>>,
     pub(crate) controllers: Mutex<Controllers>,
     /// Controllers may have a primary again.
@@ -60,6 +62,7 @@ impl<D: Device> Shared<D> {
             device,
             setting: Mutex::default(),
             turns: Turns::new(),
+            readers: Arc::new(Readers::new()),
             pipelines: Mutex::new(Pipelines::new(translation)),
             controllers: Mutex::new(Controllers { sessions, outboxes: FxHashMap::default() }),
             primary_came: Condvar::new(),

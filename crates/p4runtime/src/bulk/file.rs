@@ -64,7 +64,7 @@ impl<W: Write> FileWriter<W> {
     }
 }
 
-/// Reads a file.
+/// Reads a file. What it gives is complete once [`chunk`](FileReader::chunk) has returned `None`.
 #[derive(Debug)]
 pub struct FileReader<R> {
     from: R,
@@ -117,7 +117,13 @@ impl<R: Read> FileReader<R> {
         let [n_bytes, crc] = words.map(u32::from_le_bytes);
         if n_bytes == 0 {
             let is_whole = std::mem::take(&mut self.crcs).finalize() == crc;
-            return if is_whole { Ok(None) } else { Err(damaged("frames are missing")) };
+            if !is_whole {
+                return Err(damaged("frames are missing"));
+            }
+            return match self.from.read(&mut [0])? {
+                0 => Ok(None),
+                _ => Err(damaged("bytes are left behind its end")),
+            };
         }
         if n_bytes >= FRAME_BYTES_MAX {
             return Err(damaged("a frame is too long"));
@@ -183,6 +189,8 @@ mod tests {
             let (numbers, error) = read(&changed);
             assert!(error.is_some() && [1, 2, 3].starts_with(&numbers), "bit {bit}: {numbers:?}");
         }
+        let longer = [file.as_slice(), &file].concat();
+        assert!(read(&longer).1.unwrap().contains("left behind its end"));
         // A frame is left out.
         let mut without = file.clone();
         let frame = 16 + 8 + 2..16 + 8 + 2 + 8 + 2;

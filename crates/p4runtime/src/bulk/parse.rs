@@ -77,7 +77,13 @@ pub fn parse_set(plan: &RecordPlan, set: &pb::TableSet) -> Result<ParsedSet, Fau
     rest(layout, set, n, &mut parsed.records)?;
     if let Some(column) = &set.metadata {
         let slots = Slots::new(Some(column), n, None).inside("metadata")?;
-        parsed.metadata = (0..n).map(|i| Bytes::copy_from_slice(slots.get(i))).collect();
+        parsed.metadata = match slots {
+            // One copy, however many entries there are.
+            Slots::Same(one) => vec![Bytes::copy_from_slice(one); n],
+            Slots::Fixed(..) | Slots::Var(..) => {
+                (0..n).map(|i| Bytes::copy_from_slice(slots.get(i))).collect()
+            }
+        };
     }
     Ok(parsed)
 }
@@ -98,7 +104,7 @@ fn key(
     faults: &mut Vec<(usize, Fault)>,
 ) -> Result<(), Fault> {
     let n_bytes = (key.value.width_bits.div_ceil(8) as usize).max(1);
-    let stride = layout.record_bytes;
+    let (stride, n_faults_before) = (layout.record_bytes, faults.len());
     let slots = Slots::new(column.value.as_ref(), n, Some(n_bytes)).inside("value")?;
     slots.fill(records, stride, key.value.offset, 0..n);
     let Some(mask) = layout.mask(key).filter(|_| key.kind != RecordMatch::Exact) else {
@@ -134,7 +140,12 @@ fn key(
             bad(format!("a bit for each entry: {} bytes, not {found}", n.div_ceil(8))).inside("present")
         );
     }
-    for i in (0..n).filter(|i| column.present[i / 8] >> (i % 8) & 1 == 0) {
+    let is_present = |i: usize| column.present[i / 8] >> (i % 8) & 1 != 0;
+    // Nobody looks at the slots of those that are absent.
+    let mut of_key = faults.split_off(n_faults_before);
+    of_key.retain(|(i, _)| is_present(*i));
+    faults.append(&mut of_key);
+    for i in (0..n).filter(|i| !is_present(*i)) {
         if key.kind == RecordMatch::Range {
             any_range(layout, key, records, i);
             continue;

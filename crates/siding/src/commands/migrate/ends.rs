@@ -10,10 +10,12 @@ use p4info::P4Info;
 use p4info::proto::p4::v1 as p4;
 use p4info::proto::siding::bulk::v1 as pb;
 use p4runtime::bulk::{FileError, FileReader, FileWriter};
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufReader, BufWriter};
+use std::io::{BufReader, BufWriter, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Bytes of files that are read and written at once.
@@ -61,12 +63,39 @@ fn in_file(path: &Path, error: &FileError) -> Exit {
     failed(format!("{}: {error}", path.display()))
 }
 
+/// Reads a file to its end, so that nothing of a damaged one is written. A pipe can be read once only.
+fn check_file(path: &Path, file: &File) -> Result<(), Exit> {
+    if !file.metadata().is_ok_and(|of| of.is_file()) {
+        return Ok(());
+    }
+    let mut from = file;
+    let mut reader = FileReader::new(BufReader::with_capacity(BUFFER_BYTES, from));
+    let mut check = || {
+        let reader = reader.as_mut().map_err(|error| in_file(path, error))?;
+        while let Some(chunk) = reader.chunk().map_err(|error| in_file(path, &error))? {
+            let ops = chunk.sets.iter().map(|set| set.op);
+            let ops = ops.chain((!chunk.entities.is_empty()).then_some(chunk.entities_op));
+            let brings = |op: i32| op == pb::Op::Insert as i32 || op == pb::Op::Upsert as i32;
+            if !ops.into_iter().all(brings) {
+                return Err(failed(format!(
+                    "{}: it has changes other than entries to insert",
+                    path.display()
+                )));
+            }
+        }
+        Ok(())
+    };
+    check()?;
+    from.rewind().map_err(|error| environment(format!("cannot read {}: {error}", path.display())))
+}
+
 impl Reader {
     pub fn open(args: &MigrateArgs) -> Result<Reader, Exit> {
         match &args.from {
             EndArg::File(path) => {
                 let file = File::open(path)
                     .map_err(|error| environment(format!("cannot read {}: {error}", path.display())))?;
+                check_file(path, &file)?;
                 let file = FileReader::new(BufReader::with_capacity(BUFFER_BYTES, file));
                 let file = file.map_err(|error| in_file(path, &error))?;
                 if !args.tables.is_empty() {
@@ -160,6 +189,14 @@ impl Writer {
     pub fn open(args: &MigrateArgs, from: &pb::FileHeader) -> Result<Writer, Exit> {
         match &args.to {
             EndArg::File(path) => {
+                // A link stays, and what is no file, too.
+                let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+                if path.metadata().is_ok_and(|of| !of.is_file()) {
+                    return Err(environment(format!(
+                        "cannot write {}: it is no regular file",
+                        path.display()
+                    )));
+                }
                 let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
                 let file = tempfile::NamedTempFile::new_in(dir.unwrap_or(Path::new(".")));
                 let file = file.map_err(|error| cannot_write(path, &error))?;
@@ -199,6 +236,8 @@ impl Writer {
             }
             Sink::Switch { client, head } => {
                 let _primary = elect(&client, &head)?;
+                let sent = Arc::new(Mutex::new(VecDeque::new()));
+                let asked = Arc::clone(&sent);
                 let chunks = chunks.into_iter().zip(1..).map(move |(chunk, number)| {
                     // Entries of a file or a snapshot take the place of those that are there.
                     let upsert =
@@ -211,10 +250,13 @@ impl Writer {
                         ..(*head).clone()
                     };
                     chunk.sets.iter_mut().for_each(|set| set.op = upsert(set.op));
+                    asked.lock().unwrap_or_else(PoisonError::into_inner).push_back(Ops::of(&chunk));
                     chunk
                 });
                 let mut outcome = Ok(());
-                let written = client.bulk_write(chunks, |done| {
+                let written = client.bulk_write(chunks, |mut done| {
+                    let ops = sent.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                    ops.iter().for_each(|ops| ops.forgive(&mut done));
                     outcome = take(done);
                     outcome.is_ok()
                 });
@@ -222,6 +264,28 @@ impl Writer {
                 Ok(Written { file: None })
             }
         }
+    }
+}
+
+/// The parts of a chunk, in the order of their codes: their entries, and whether they are deleted.
+struct Ops(Vec<(usize, bool)>);
+
+impl Ops {
+    fn of(chunk: &pb::Chunk) -> Ops {
+        let is_delete = |op: i32| op == pb::Op::Delete as i32;
+        let mut parts: Vec<_> = chunk.sets.iter().map(|set| (set.n as usize, is_delete(set.op))).collect();
+        parts.push((chunk.entities.len(), is_delete(chunk.entities_op)));
+        Ops(parts)
+    }
+
+    /// Forgives deletions of entries that are not there: one that came and went between two looks was never copied.
+    fn forgive(&self, done: &mut pb::Done) {
+        let of_deletes = self.0.iter().flat_map(|(n, is_delete)| std::iter::repeat_n(*is_delete, *n));
+        let is_gone = |(code, is_delete): (&u8, bool)| is_delete && *code == Code::NotFound as u8;
+        let n_gone = done.codes.iter().zip(of_deletes).filter(|of| is_gone(*of)).count() as u64;
+        done.n_failed = done.n_failed.saturating_sub(n_gone);
+        let is_delete = |set: u32| self.0.get(set as usize).is_some_and(|(_, is_delete)| *is_delete);
+        done.failures.retain(|of| of.code != Code::NotFound.number() || !is_delete(of.set));
     }
 }
 

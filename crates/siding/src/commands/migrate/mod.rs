@@ -4,7 +4,6 @@ mod ends;
 
 use crate::cli::{EndArg, MigrateArgs};
 use crate::output::{self, Exit};
-use control::Code;
 use ends::{Reader, Writer};
 use p4info::proto::siding::bulk::v1 as pb;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -107,12 +106,9 @@ fn migrate(args: &MigrateArgs) -> Result<Copied, Exit> {
                 output::error_line(&status.message);
                 return Err(Exit::Failed);
             }
-            // An entry that came and went between two looks was never copied.
-            let n_gone = done.codes.iter().filter(|code| **code == Code::NotFound as u8).count() as u64;
-            copied.n_failed += done.n_failed.saturating_sub(n_gone);
-            let failures = done.failures.iter().filter(|failure| failure.code != Code::NotFound.number());
+            copied.n_failed += done.n_failed;
             let n_left = N_SHOWN.saturating_sub(copied.failures.len());
-            copied.failures.extend(failures.take(n_left).map(|failure| failure.message.clone()));
+            copied.failures.extend(done.failures.iter().take(n_left).map(|failure| failure.message.clone()));
             Ok(())
         });
         let read = reading.join().unwrap_or(Err(Exit::Failed));
