@@ -204,6 +204,12 @@ fn entries_go_to_a_file_and_back() {
     assert!(is_ok && out.starts_with("20000 entries and 0 changes in"), "{out}{error}");
     let to = Switch::start(dir.path(), "to", PROGRAM);
     let second = to.address.to_string();
+    // Of a file without its last bytes nothing is written.
+    let (whole, cut) = (std::fs::read(&file).unwrap(), dir.path().join("cut.bulk"));
+    std::fs::write(&cut, &whole[..whole.len() - 4]).unwrap();
+    let (is_ok, out, error) = migrate(&[cut.to_str().unwrap(), &second]);
+    assert!(!is_ok && error.contains("the file ends here"), "{out}{error}");
+    assert!(to.dump().is_empty());
     let (is_ok, out, error) = migrate(&[path, &second]);
     assert!(is_ok && out.starts_with("20000 entries"), "{out}{error}");
     assert_eq!(to.dump(), from.dump());
@@ -214,8 +220,6 @@ fn entries_go_to_a_file_and_back() {
         let (is_ok, out, error) = migrate(args);
         assert!(!is_ok && error.contains(words), "{args:?}: {out}{error}");
     };
-    let whole = std::fs::read(&file).unwrap();
-    let cut = dir.path().join("cut.bulk");
     std::fs::write(&cut, &whole[..whole.len() / 2]).unwrap();
     refuses(&[cut.to_str().unwrap(), &second], "the file ends in a frame");
     let mut damaged = whole.clone();
@@ -228,6 +232,7 @@ fn entries_go_to_a_file_and_back() {
     refuses(&[path, &second, "--table", "flows"], "--table needs a switch to read from");
     refuses(&["/no/such/file", &second], "cannot read /no/such/file");
     refuses(&[&address, "/no/such/dir/x.bulk"], "cannot write /no/such/dir/x.bulk");
+    refuses(&[&address, "/dev/null"], "cannot write /dev/null: it is no regular file");
     refuses(&[&address, path, "--table", "flow"], "flow");
     let other = Switch::start(dir.path(), "other", &PROGRAM.replace("size = 1048576", "size = 1000"));
     let third = other.address.to_string();

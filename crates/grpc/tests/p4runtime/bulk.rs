@@ -129,6 +129,10 @@ fn each_entry_has_a_code() {
     // One value is too wide, the other one is not.
     let mut set = set_of(&desk_with_entries(), "kinds_of_match", pb::Op::Delete);
     set.keys[1].second = Some(fixed(&[8, 33]));
+    // Nobody looks at a slot of an element that is absent.
+    set.keys[1].present = vec![0b01].into();
+    let absent = write_set(&desk_with_entries(), set.clone());
+    assert!(!absent.failures.iter().any(|of| of.message.contains("33 bits")), "{absent:?}");
     set.keys[1].present = Vec::new().into();
     let done = write_set(&desk, set);
     assert_eq!(done.codes.to_vec(), [Code::Ok as u8, Code::InvalidArgument as u8]);
@@ -226,6 +230,9 @@ fn a_chunk_is_refused_as_a_whole() {
         code == Code::InvalidArgument && message.contains("262144 entries at most, not 278528"),
         "{message}"
     );
+    let many = vec![pb::TableSet::default(); 4097];
+    let (code, message) = refused(&desk, pb::Chunk { sets: many, ..pb::Chunk::default() });
+    assert!(code == Code::InvalidArgument && message.contains("4096 sets at most, not 4097"), "{message}");
     // Another controller is the primary.
     let mut primary = desk.controller();
     primary.elect("", 5);
@@ -238,6 +245,25 @@ fn a_chunk_is_refused_as_a_whole() {
     desk.set(Action::VerifyAndCommit, &LINES.replace("size = 16", "size = 17"), None).unwrap();
     let layout = client(&desk).bulk_layout(DEVICE).unwrap();
     assert!(layout.tables.iter().any(|table| table.size == 17 && table.is_fast));
+}
+
+#[test]
+fn a_table_that_is_named_twice_is_read_once() {
+    let desk = desk_with_entries();
+    let table = set_of(&desk, "pairs", pb::Op::Insert).table_id;
+    let client = client(&desk);
+    for mode in [Mode::Snapshot, Mode::Scan] {
+        let table_ids = vec![table; 100_000];
+        let request =
+            pb::ReadRequest { device_id: DEVICE, mode: mode.into(), table_ids, ..pb::ReadRequest::default() };
+        let mut n = 0;
+        let count = |chunk: pb::Chunk| {
+            n += chunk.sets.iter().map(|set| set.n).sum::<u32>();
+            true
+        };
+        client.bulk_read(request, count).unwrap();
+        assert_eq!(n, 2);
+    }
 }
 
 /// A follower gets the entries of a table, then every change, until the two switches are equal.
