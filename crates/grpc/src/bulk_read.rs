@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::failure;
 use crate::local::LocalService;
-use crate::service::Means;
+use crate::service::Meaning;
 use crate::shared::lock;
 use crate::steps::Steps;
 use crate::turn::Length;
@@ -105,7 +105,7 @@ impl<D: Device> LocalService<D> {
             Status::invalid_argument(format!("`mode` has the unknown value {}", request.mode))
         })?;
         let turn = self.shared.turns.take(Length::Short);
-        let Means { role, steps, .. } = self.shared.means(&RoleName(request.role.as_str().into()))?;
+        let Meaning { role, steps, .. } = self.shared.meaning(&RoleName(request.role.as_str().into()))?;
         let schema = Arc::clone(&steps.schema);
         let program = self.shared.programs.number(&schema);
         let mut tables = tables(&schema, &role, &request.table_ids)?;

@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::failure;
 use crate::outbox::Inbox;
-use crate::service::Means;
+use crate::service::Meaning;
 use crate::shared::{Shared, lock};
 use crate::steps::Steps;
 use crate::stream::{self, Requests};
@@ -149,7 +149,7 @@ impl<D: Device> Shared<D> {
         self.check_device(writer.device_id)?;
         let _writing = self.begin_write(Ok(writer.clone()))?;
         let turn = self.turns.take(Length::of(n));
-        let Means { role, steps, .. } = self.means(&writer.role)?;
+        let Meaning { role, steps, .. } = self.meaning(&writer.role)?;
         self.programs.check(program, &steps.schema)?;
         let entry = Entity::TableEntry(TableEntry::new(table, Vec::new(), 0));
         role.check_write(&steps.schema, &entry).map_err(|fault| failure::request(&fault))?;

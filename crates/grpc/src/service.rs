@@ -32,7 +32,7 @@ const AT_ONCE_BYTES_MAX: usize = 512 << 10;
 const N_NAMED: usize = 10;
 
 /// Meaning of a request.
-pub(crate) struct Means<'s, D: Device> {
+pub(crate) struct Meaning<'s, D: Device> {
     pub(crate) role: Role,
     /// A program is saved and does not run yet: requests mean it.
     is_saved: bool,
@@ -59,10 +59,10 @@ impl<D: Device> Shared<D> {
     }
 
     /// The role that a request is from, and the program that it means.
-    pub(crate) fn means(&self, role: &RoleName) -> Result<Means<'_, D>, Status> {
+    pub(crate) fn meaning(&self, role: &RoleName) -> Result<Meaning<'_, D>, Status> {
         let mut pipelines = lock(&self.pipelines);
         let role = self.role(&pipelines, role);
-        Ok(Means { role, is_saved: pipelines.saved().is_some(), steps: Steps::new(self, &mut pipelines)? })
+        Ok(Meaning { role, is_saved: pipelines.saved().is_some(), steps: Steps::new(self, &mut pipelines)? })
     }
 
     /// Answers a request: one result for each update.
@@ -71,7 +71,7 @@ impl<D: Device> Shared<D> {
         self.check_device(request.device_id)?;
         let _writing = self.begin_write(p4runtime::write_claim(request))?;
         let turn = self.turns.take(Length::of(request.updates.len()));
-        let Means { role, is_saved, mut steps } = self.means(&RoleName(request.role.as_str().into()))?;
+        let Meaning { role, is_saved, mut steps } = self.meaning(&RoleName(request.role.as_str().into()))?;
         let schema = Arc::clone(&steps.schema);
         let check = |update: &Update| role.check_write(&schema, &update.entity);
         let results = match Atomicity::try_from(request.atomicity) {
@@ -116,29 +116,29 @@ impl<D: Device> Shared<D> {
     fn write_wire(&self, wire: &WireRequest<'_>, turn: Option<Turn<'_>>) -> Result<(), Status> {
         self.check_device(wire.claim.device_id)?;
         let _writing = self.begin_write(Ok(wire.claim.clone()))?;
-        let decode = |means: &mut Means<'_, D>| {
-            let rights = RoleRights { role: &means.role, schema: &means.steps.schema.clone() };
-            p4runtime::wire::decode(&mut means.steps, wire, &rights).map_err(damaged)
+        let decode = |meaning: &mut Meaning<'_, D>| {
+            let rights = RoleRights { role: &meaning.role, schema: &meaning.steps.schema.clone() };
+            p4runtime::wire::decode(&mut meaning.steps, wire, &rights).map_err(damaged)
         };
         let length = Length::of(wire.updates.len());
         let early = match length {
             Length::Long if turn.is_none() => {
                 let turn = self.turns.take(Length::Short);
-                let Means { role, is_saved, steps } = self.means(&wire.claim.role)?;
+                let Meaning { role, is_saved, steps } = self.meaning(&wire.claim.role)?;
                 drop(turn);
-                let mut means = Means { role, is_saved, steps: steps.single() };
-                let decoded = decode(&mut means)?;
-                Some((means.steps.schema, decoded))
+                let mut meaning = Meaning { role, is_saved, steps: steps.single() };
+                let decoded = decode(&mut meaning)?;
+                Some((meaning.steps.schema, decoded))
             }
             Length::Short | Length::Long => None,
         };
         let turn = turn.unwrap_or_else(|| self.turns.take(length));
-        let mut means = self.means(&wire.claim.role)?;
+        let mut meaning = self.meaning(&wire.claim.role)?;
         let decoded = match early {
-            Some((schema, decoded)) if Arc::ptr_eq(&schema, &means.steps.schema) => decoded,
-            Some(_) | None => decode(&mut means)?,
+            Some((schema, decoded)) if Arc::ptr_eq(&schema, &meaning.steps.schema) => decoded,
+            Some(_) | None => decode(&mut meaning)?,
         };
-        let Means { role, is_saved, steps } = means;
+        let Meaning { role, is_saved, steps } = meaning;
         let schema = Arc::clone(&steps.schema);
         let rights = RoleRights { role: &role, schema: &schema };
         let mut steps = steps.pausing(&turn);
@@ -171,8 +171,8 @@ impl<D: Device> Shared<D> {
         send: &mut dyn FnMut(Result<pb::ReadResponse, Status>) -> bool,
     ) {
         let turn = self.turns.take(Length::Short);
-        let Means { role, mut steps, .. } = match self.means(&RoleName(request.role.as_str().into())) {
-            Ok(means) => means,
+        let Meaning { role, mut steps, .. } = match self.meaning(&RoleName(request.role.as_str().into())) {
+            Ok(meaning) => meaning,
             Err(status) => {
                 send(Err(status));
                 return;
