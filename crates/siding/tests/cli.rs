@@ -139,7 +139,8 @@ fn spellings_of_other_tools_are_understood() {
     assert!(run.code == 2 && run.stderr.contains("siding build -o"), "{}", run.stderr);
     let run = siding(d.path(), &["switch", "-i", "0@nosuchinterface", "--pcap", "out", "--workers", "-1"]);
     assert!(run.code == 2 && run.stderr.contains("expected a whole number from 1 to 256"), "{}", run.stderr);
-    let run = siding(d.path(), &["switch", "-i", "0@nosuchinterface", "--pcap", "out"]);
+    let args = ["switch", "--ctl-socket", "ctl", "-i", "0@nosuchinterface", "--pcap", "out"];
+    let run = siding(d.path(), &args);
     assert!(run.stderr.contains("nosuchinterface") && d.path().join("out").is_dir(), "{}", run.stderr);
 }
 
