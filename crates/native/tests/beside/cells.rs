@@ -196,10 +196,9 @@ fn the_writes_of_a_step_are_one_to_packets() {
     });
 }
 
-/// Prints how long it takes to read cells one by one and in steps while a worker runs packets, and how many packets it runs
-/// meanwhile.
+/// Cells are what was written, read one by one or in steps of any size while a worker runs packets. Prints how many cells and
+/// packets there are a second: the rates of docs/internals/concurrency.md, if it runs alone.
 #[test]
-#[ignore = "a measurement, whose rates docs/internals/concurrency.md quotes: run it alone, with --nocapture"]
 fn cells_by_the_step() {
     const N_CELLS: u64 = 1000;
     const N_ROUNDS: u64 = 300;
@@ -210,13 +209,14 @@ fn cells_by_the_step() {
         n_packets.fetch_add(1, Ordering::Relaxed);
     };
     beside_workers(&instance, 8, check, |control| {
+        control.set_register(memory, None, &[Bits::new(32, 7u32.into())]).unwrap();
         for n_in_step in [0, 1, 16, 64, 256, 1000] {
             let (begin, n_before) = (Instant::now(), n_packets.load(Ordering::Relaxed));
             for _ in 0..N_ROUNDS {
                 for first in (0..N_CELLS).step_by(n_in_step.max(1)) {
                     let mut read = || {
                         for cell in first..N_CELLS.min(first + n_in_step.max(1) as u64) {
-                            control.register(memory, cell).unwrap();
+                            assert_eq!(control.register(memory, cell).unwrap(), [Bits::new(32, 7u32.into())]);
                         }
                     };
                     // 0: nothing around the reads.
