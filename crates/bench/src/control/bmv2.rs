@@ -1,13 +1,14 @@
 //! BMv2's `simple_switch_grpc` as a peer, where it is installed.
 
 use super::failed;
+use super::switch::Switch;
 use console::output::Exit;
 use console::tools;
 use grpc::{Client, ServerAddress};
 use p4info::proto::p4::config::v1::P4Info;
 use p4info::proto::p4::v1::ForwardingPipelineConfig;
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,18 +16,8 @@ use std::time::{Duration, Instant};
 const JSON: &str = include_str!("../../programs/control.bmv2.json");
 const START_TIME: Duration = Duration::from_secs(20);
 
-/// A switch that ends with this.
-pub(super) struct Bmv2(Child);
-
-impl Drop for Bmv2 {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Starts a switch without a program; `None` if it is not installed.
-pub(super) fn start() -> Result<Option<(Bmv2, Client)>, Exit> {
+pub(super) fn start() -> Result<Option<(Switch, Client)>, Exit> {
     let Some(tool) = tools::find("simple_switch_grpc".as_ref()) else { return Ok(None) };
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).map_err(failed)?;
     let child = Command::new(tool)
@@ -37,7 +28,7 @@ pub(super) fn start() -> Result<Option<(Bmv2, Client)>, Exit> {
         .stderr(Stdio::null())
         .spawn()
         .map_err(failed)?;
-    let switch = Bmv2(child);
+    let switch = Switch::of(child);
     let address: ServerAddress = free.to_string().parse().map_err(failed)?;
     let begin = Instant::now();
     loop {

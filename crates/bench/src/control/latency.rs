@@ -1,7 +1,7 @@
 //! `--figure latency`: the time of one update, while nobody else writes and beside a writer at full speed.
 
 use super::controller::Controller;
-use super::{failed, switch};
+use super::{failed, rate, switch};
 use crate::args::BenchControlArgs;
 use crate::harness::{Goal, Judged};
 use crate::report;
@@ -9,7 +9,7 @@ use console::output::{self, Exit};
 use grpc::Client;
 use p4info::proto::p4::v1::update::Type;
 use serde_json::json;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Updates that are timed.
@@ -54,32 +54,30 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
         figures.push(Figure { transport, load: "none", times, others: 0.0 });
         let other = Client::connect(&address, None).map_err(failed)?;
         let (is_begun, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
-        let n_written = AtomicU64::new(0);
-        let (times, elapsed) = std::thread::scope(|scope| {
-            let writer = scope.spawn(|| -> Result<(), Exit> {
+        let (times, others) = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| -> Result<f64, Exit> {
                 let range = n..n + N_OTHERS;
                 let insert = controller.requests(Type::Insert, range.clone(), BATCH, 1);
                 let delete = controller.requests(Type::Delete, range, BATCH, 1);
+                let (begin, mut n_written) = (Instant::now(), 0);
                 while !is_over.load(Ordering::Relaxed) {
                     is_begun.store(true, Ordering::Relaxed);
                     other.write_encoded(insert.clone(), 2).map_err(failed)?;
                     other.write_encoded(delete.clone(), 2).map_err(failed)?;
-                    n_written.fetch_add(2 * N_OTHERS as u64, Ordering::Relaxed);
+                    n_written += 2 * N_OTHERS;
                 }
-                Ok(())
+                Ok(rate(n_written, begin))
             });
             while !is_begun.load(Ordering::Relaxed) && !writer.is_finished() {
                 std::thread::yield_now();
             }
-            let begin = Instant::now();
             let times = timed(&controller, n);
-            let elapsed = begin.elapsed();
             is_over.store(true, Ordering::Relaxed);
             let written =
                 writer.join().unwrap_or_else(|_| Err(failed("internal bug: the writer has failed")));
-            written.and(times).map(|times| (times, elapsed))
+            let others = written?;
+            times.map(|times| (times, others))
         })?;
-        let others = n_written.load(Ordering::Relaxed) as f64 / elapsed.as_secs_f64() / 1e6;
         figures.push(Figure { transport, load: "a writer", times, others });
     }
     show(&figures, args);

@@ -14,7 +14,7 @@ const NAME: &str = "control.p4";
 const N_ENTRIES_MAX: usize = 1 << 20;
 const P4: &str = include_str!("../../programs/control.p4");
 
-/// A switch that ends with this.
+/// The process of a switch, which ends with this.
 pub(super) struct Switch(Child);
 
 impl Drop for Switch {
@@ -25,6 +25,10 @@ impl Drop for Switch {
 }
 
 impl Switch {
+    pub(super) fn of(process: Child) -> Switch {
+        Switch(process)
+    }
+
     /// Memory of the process in bytes.
     pub(super) fn resident_bytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap_or_default();
@@ -66,7 +70,7 @@ pub(super) fn start(
         command.arg("--shm-socket").arg(path).args(["--shm-size", &n_bytes.to_string()]);
     }
     let child = command.spawn().map_err(|error| environment(format!("cannot start a switch: {error}")))?;
-    let mut switch = Switch(child);
+    let mut switch = Switch::of(child);
     let out = switch.0.stdout.take().map(BufReader::new);
     for line in out.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
         let event: Value = serde_json::from_str(&line).unwrap_or_default();
