@@ -204,7 +204,7 @@ fn entries_go_to_a_file_and_back() {
     assert!(is_ok && out.starts_with("20000 entries and 0 changes in"), "{out}{error}");
     let to = Switch::start(dir.path(), "to", PROGRAM);
     let second = to.address.to_string();
-    // Of a file without its last bytes nothing is written.
+    // A file without its last bytes is refused before anything of it is written.
     let (whole, cut) = (std::fs::read(&file).unwrap(), dir.path().join("cut.bulk"));
     std::fs::write(&cut, &whole[..whole.len() - 4]).unwrap();
     let (is_ok, out, error) = migrate(&[cut.to_str().unwrap(), &second]);

@@ -63,6 +63,16 @@ fn in_file(path: &Path, error: &FileError) -> Exit {
     failed(format!("{}: {error}", path.display()))
 }
 
+/// Fails if a chunk of a file does anything but bring entries.
+fn check_ops(path: &Path, chunk: &pb::Chunk) -> Result<(), Exit> {
+    let of_entities = (!chunk.entities.is_empty()).then_some(chunk.entities_op);
+    let mut ops = chunk.sets.iter().map(|set| set.op).chain(of_entities);
+    match ops.all(|op| op == pb::Op::Insert as i32 || op == pb::Op::Upsert as i32) {
+        true => Ok(()),
+        false => Err(failed(format!("{}: it has changes other than entries to insert", path.display()))),
+    }
+}
+
 /// Reads a file to its end, so that nothing of a damaged one is written. A pipe can be read once only.
 fn check_file(path: &Path, file: &File) -> Result<(), Exit> {
     if !file.metadata().is_ok_and(|of| of.is_file()) {
@@ -73,15 +83,7 @@ fn check_file(path: &Path, file: &File) -> Result<(), Exit> {
     let mut check = || {
         let reader = reader.as_mut().map_err(|error| in_file(path, error))?;
         while let Some(chunk) = reader.chunk().map_err(|error| in_file(path, &error))? {
-            let ops = chunk.sets.iter().map(|set| set.op);
-            let ops = ops.chain((!chunk.entities.is_empty()).then_some(chunk.entities_op));
-            let brings = |op: i32| op == pb::Op::Insert as i32 || op == pb::Op::Upsert as i32;
-            if !ops.into_iter().all(brings) {
-                return Err(failed(format!(
-                    "{}: it has changes other than entries to insert",
-                    path.display()
-                )));
-            }
+            check_ops(path, &chunk)?;
         }
         Ok(())
     };
@@ -137,6 +139,7 @@ impl Reader {
         match &mut self.source {
             Source::File { file, path } => {
                 while let Some(chunk) = file.chunk().map_err(|error| in_file(path, &error))? {
+                    check_ops(path, &chunk)?;
                     if !take(chunk)? {
                         return Ok(());
                     }
