@@ -1,7 +1,7 @@
 //! The service `siding.bulk.v1.Bulk`: entries in columns.
 //!
-//! Chunks of a stream are parsed by several threads while earlier ones are applied, in their order. A set is one step, so nobody
-//! waits for longer than that. For reads see `bulk_read.rs`.
+//! Chunks of a stream are parsed by several threads while earlier ones are applied, in their order. Short requests pass between the
+//! steps of a set, and long ones between sets. For reads see `bulk_read.rs`.
 
 use crate::bulk_v1::bulk_server::Bulk;
 use crate::device::Device;
@@ -27,12 +27,10 @@ const N_AHEAD: usize = 4;
 const N_ANSWERS_MAX: usize = 8;
 /// Entries of the sets of one chunk at most: a few bytes may stand for many entries.
 const N_OF_CHUNK_MAX: u64 = 16 * N_RECORDS_OF_STEP as u64;
-/// Failures with a message, if the chunk does not say how many.
-const N_FAILURES: u32 = 100;
-
 /// Sets of one chunk at most: an empty one has two bytes.
 const N_SETS_MAX: usize = 4096;
-/// Failures with a message at most.
+/// Failures with a message: if the chunk does not say how many, and at most.
+const N_FAILURES: u32 = 100;
 const N_FAILURES_MAX: u32 = 10_000;
 
 /// A chunk whose sets have become records of the program that it means.

@@ -30,7 +30,7 @@ pub(crate) struct Steps<'s, D: Device> {
 /// The turn in which a step is made.
 #[derive(Clone, Copy)]
 enum Pace<'s> {
-    /// That of the request, which has it for all steps.
+    /// That of the request, which has it for all steps; or none, after a read has begun.
     Whole,
     /// That of the request, which pauses between steps.
     Pausing(&'s Turn<'s>),

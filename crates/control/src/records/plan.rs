@@ -36,8 +36,9 @@ pub struct PlannedAction {
     pub scope: ActionScope,
     pub(super) may_count: bool,
     pub(super) may_meter: bool,
-    /// Bits of the data that must be zero, as long as a record; then those of the key, too.
+    /// Bits of the data that must be zero, as long as a record.
     pub(super) forbidden: Vec<u8>,
+    /// These bits, and those of the key.
     pub(super) forbidden_all: Vec<u8>,
 }
 
