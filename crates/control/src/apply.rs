@@ -79,8 +79,13 @@ pub trait Target {
         RecordCodes { codes: vec![Code::Unimplemented; n], n_failed: n }
     }
 
-    /// The next entries of a read that [`begin_read`](Self::begin_read) has begun for all entries of the plan's table. False at
-    /// its end.
+    /// The plan with which [`read_records`](Self::read_records) gives the next entries of a read. `None`: only
+    /// [`read_on`](Self::read_on) gives them.
+    fn plan_of_read(&mut self, _: &Reading) -> Option<Arc<RecordPlan>> {
+        None
+    }
+
+    /// The next entries of a read that has come to all entries of the plan's table. False at the end of the table.
     fn read_records(
         &mut self,
         _reading: &mut Reading,

@@ -60,6 +60,9 @@ pub fn main(mut words: impl Iterator<Item = String>) -> ExitCode {
             }
             n_left -= n;
             pair += 1;
+            if n_left > 0 {
+                eprintln!("{}: {n_left} updates are left", subject.name);
+            }
         }
     }
     let TwinCounts { n_updates, n_short, n_refused, n_damaged } = all;

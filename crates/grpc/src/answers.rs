@@ -2,9 +2,9 @@
 
 use crate::device::Device;
 use crate::steps::{N_OF_STEP, Steps};
-use control::{Entity, Fault};
+use control::Fault;
 use p4info::proto::p4::v1 as pb;
-use p4runtime::Answer;
+use p4runtime::{Answer, Found};
 use tonic::Status;
 
 /// The answers to one request. The switch keeps what they need until this is dropped.
@@ -23,8 +23,8 @@ impl<'r, 's, D: Device> Answers<'r, 's, D> {
         Ok(Answers { steps, answers })
     }
 
-    /// The next entities; `None` at the end.
-    pub(crate) fn step(&mut self) -> Option<Vec<Entity>> {
+    /// The next part; `None` at the end.
+    pub(crate) fn step(&mut self) -> Option<Found> {
         self.answers.iter_mut().find_map(|answer| answer.next(self.steps, N_OF_STEP))
     }
 

@@ -218,7 +218,7 @@ impl Client {
     /// Sends encoded `WriteRequest`s, so many at a time: the server may then answer them in another order. Ends with the first
     /// failure.
     pub fn write_encoded(&self, requests: Vec<Bytes>, n_at_a_time: usize) -> Result<(), Failure> {
-        let path = || http::uri::PathAndQuery::from_static(crate::write::PATH);
+        let path = || http::uri::PathAndQuery::from_static(crate::encoded::WRITE);
         let send = |request: Bytes| {
             let mut grpc = tonic::client::Grpc::new(self.channel.clone());
             async move {
@@ -255,6 +255,26 @@ impl Client {
             take(answer.entities);
         }
         Ok(())
+    }
+
+    /// Reads entities, and hands over the encoded `ReadResponse`s as they arrive.
+    pub fn read_encoded(
+        &self,
+        request: &pb::ReadRequest,
+        mut take: impl FnMut(Bytes),
+    ) -> Result<(), Failure> {
+        let path = http::uri::PathAndQuery::from_static(crate::encoded::READ);
+        let request = Request::new(Bytes::from(request.encode_to_vec()));
+        self.runtime.block_on(async {
+            let mut grpc =
+                tonic::client::Grpc::new(self.channel.clone()).max_decoding_message_size(usize::MAX);
+            grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
+            let mut answers = grpc.server_streaming(request, path, RawCodec).await?.into_inner();
+            while let Some(answer) = answers.message().await? {
+                take(answer);
+            }
+            Ok(())
+        })
     }
 
     /// The running program and its tables, for [`bulk_write`](Self::bulk_write).

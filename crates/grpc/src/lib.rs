@@ -15,6 +15,7 @@ mod bulk;
 mod bulk_read;
 mod client;
 mod device;
+mod encoded;
 mod failure;
 mod leaves;
 mod lists;
@@ -32,7 +33,6 @@ mod shared;
 mod steps;
 mod stream;
 mod turn;
-mod write;
 
 /// The service as tonic generates it, with its client.
 #[allow(clippy::all, clippy::pedantic, reason = "written by tonic-prost-build")]

@@ -12,6 +12,7 @@ use control::records::{N_RECORDS_OF_STEP, RecordCodes, RecordOp, RecordParts, Re
 use control::session::WriterClaim;
 use control::{Entity, Schema, TableEntry, TableId, Target};
 use p4info::proto::p4::v1 as pb;
+use prost::bytes::Bytes;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tonic::Status;
@@ -59,8 +60,8 @@ pub trait Local: Send + Sync {
     /// Answers an encoded `WriteRequest`.
     fn write(&self, request: &[u8]) -> Result<(), Status>;
 
-    /// Answers a `ReadRequest` in several messages, until `send` returns false.
-    fn read(&self, request: &pb::ReadRequest, send: &mut dyn FnMut(Result<pb::ReadResponse, Status>) -> bool);
+    /// Answers a `ReadRequest` in several encoded `ReadResponse`s, until `send` returns false.
+    fn read(&self, request: &pb::ReadRequest, send: &mut dyn FnMut(Result<Bytes, Status>) -> bool);
 
     /// Opens a stream, as `StreamChannel` does. The session ends with either of the two halves.
     fn stream(&self, requests: Requests) -> Inbox;
@@ -118,17 +119,8 @@ impl<D: Device> Local for LocalService<D> {
         self.shared.write_bytes(request)
     }
 
-    fn read(
-        &self,
-        request: &pb::ReadRequest,
-        send: &mut dyn FnMut(Result<pb::ReadResponse, Status>) -> bool,
-    ) {
-        match self.shared.check_device(request.device_id) {
-            Ok(()) => self.shared.read(request, send),
-            Err(status) => {
-                send(Err(status));
-            }
-        }
+    fn read(&self, request: &pb::ReadRequest, send: &mut dyn FnMut(Result<Bytes, Status>) -> bool) {
+        self.shared.read(request, send);
     }
 
     fn stream(&self, requests: Requests) -> Inbox {

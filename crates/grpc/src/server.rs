@@ -3,13 +3,13 @@
 use crate::bulk::BulkService;
 use crate::bulk_v1::bulk_server::BulkServer;
 use crate::device::Device;
+use crate::encoded::EncodedService;
 use crate::local::{Local, LocalService};
 use crate::messages;
 use crate::outbox::Bounds;
 use crate::p4_v1::p4_runtime_server::P4RuntimeServer;
 use crate::service::Service;
 use crate::shared::{Shared, lock};
-use crate::write::WriteService;
 use control::session::Sessions;
 use control::translate::TranslationError;
 use std::fmt;
@@ -243,7 +243,7 @@ impl Server {
         let service = P4RuntimeServer::new(Service(Arc::clone(&shared)))
             .max_decoding_message_size(limits.message_bytes_max)
             .max_encoding_message_size(usize::MAX);
-        let service = WriteService {
+        let service = EncodedService {
             shared: Arc::clone(&shared),
             others: service,
             message_bytes_max: limits.message_bytes_max,

@@ -7,25 +7,25 @@ use crate::pipeline::{New, Pipelines};
 use crate::shared::{Shared, lock};
 use crate::steps::Steps;
 use crate::turn::{Length, Turn};
-use crate::{failure, stream};
+use crate::{encoded, failure, stream};
 use control::session::{Role, RoleName, SessionFault, WriteTicket, WriterClaim};
 use control::sync::{Migration, migrate};
 use control::translate::Translated;
 use control::{Entity, Fault, Results, Schema, TableEntry, TableId, Target, Update};
 use p4info::proto::p4::v1 as pb;
-use p4runtime::wire::{Rights, WireRequest, is_of_digest};
+use p4runtime::wire::{Rights, WireRequest, encode_records, is_of_digest};
+use p4runtime::{Found, Responses};
 use pb::get_forwarding_pipeline_config_request::ResponseType;
 use pb::set_forwarding_pipeline_config_request::Action;
 use pb::write_request::Atomicity;
 use prost::Message;
+use prost::bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::StreamExt;
+use tonic::codegen::BoxStream;
 use tonic::{Request, Response, Status, Streaming};
 
-/// Answers to a read that wait to be sent.
-const N_ANSWERS_MAX: usize = 4;
 /// Bytes of a request that is answered where it arrives.
 const AT_ONCE_BYTES_MAX: usize = 512 << 10;
 /// Entities without a place that a message names.
@@ -164,37 +164,51 @@ impl<D: Device> Shared<D> {
         Ok(())
     }
 
-    /// Answers a read in several messages, which are made while they are sent.
+    /// Answers a read in several encoded `ReadResponse`s, which are made while they are sent.
     pub(crate) fn read(
         &self,
         request: &pb::ReadRequest,
-        send: &mut dyn FnMut(Result<pb::ReadResponse, Status>) -> bool,
+        send: &mut dyn FnMut(Result<Bytes, Status>) -> bool,
     ) {
-        let turn = self.turns.take(Length::Short);
-        let Meaning { role, mut steps, .. } = match self.meaning(&RoleName(request.role.as_str().into())) {
-            Ok(meaning) => meaning,
-            Err(status) => {
-                send(Err(status));
-                return;
-            }
-        };
-        let schema = Arc::clone(&steps.schema);
-        let mut answers = match Answers::begin(&mut steps, request) {
-            Ok(answers) => answers,
-            Err(status) => {
-                send(Err(status));
-                return;
-            }
-        };
-        drop(turn);
-        let entities = std::iter::from_fn(|| answers.step()).flatten().filter(|entity| role.sees(entity));
-        let encoded = entities.map(|entity| p4runtime::encode_answer(&schema, entity));
-        if !p4runtime::read_responses(encoded).all(|response| send(Ok(response))) {
-            return;
-        }
-        if let Some(status) = failure::parts(&answers.results()) {
+        if let Err(status) = self.try_read(request, &mut |response| send(Ok(response))) {
             send(Err(status));
         }
+    }
+
+    fn try_read(&self, request: &pb::ReadRequest, send: &mut dyn FnMut(Bytes) -> bool) -> Result<(), Status> {
+        self.check_device(request.device_id)?;
+        let turn = self.turns.take(Length::Short);
+        let Meaning { role, mut steps, .. } = self.meaning(&RoleName(request.role.as_str().into()))?;
+        let schema = Arc::clone(&steps.schema);
+        let mut answers = Answers::begin(&mut steps, request)?;
+        drop(turn);
+        let mut responses = Responses::default();
+        while let Some(found) = answers.step() {
+            let entities = match found {
+                Found::Entities(entities) => entities,
+                Found::Records { plan, has_rates, block } => {
+                    if !role.sees_object(plan.table.0) {
+                        continue;
+                    }
+                    for response in encode_records(&plan, has_rates, &block) {
+                        if responses.add_response(&response).is_some_and(|full| !send(full)) {
+                            return Ok(());
+                        }
+                    }
+                    block.others.into_iter().map(Entity::TableEntry).collect()
+                }
+            };
+            for entity in entities.into_iter().filter(|entity| role.sees(entity)) {
+                let entity = p4runtime::encode_answer(&schema, entity);
+                if responses.add(&entity).is_some_and(|full| !send(full)) {
+                    return Ok(());
+                }
+            }
+        }
+        if responses.take().is_some_and(|rest| !send(rest)) {
+            return Ok(());
+        }
+        failure::parts(&answers.results()).map_or(Ok(()), Err)
     }
 
     fn set_pipeline(&self, request: pb::SetForwardingPipelineConfigRequest) -> Result<(), Status> {
@@ -374,23 +388,20 @@ impl<D: Device> Service<D> {
 
 #[tonic::async_trait]
 impl<D: Device> P4Runtime for Service<D> {
-    /// Not reached by connections, whose requests `WriteService` answers from their bytes.
+    /// Not reached by connections, whose requests `EncodedService` answers from their bytes.
     async fn write(&self, request: Request<pb::WriteRequest>) -> Result<Response<pb::WriteResponse>, Status> {
         let request = request.into_inner();
         self.blocking(move |shared| shared.write(&request).map(|()| pb::WriteResponse {})).await
     }
 
-    type ReadStream = ReceiverStream<Result<pb::ReadResponse, Status>>;
+    type ReadStream = BoxStream<pb::ReadResponse>;
 
+    /// Not reached by connections, either.
     async fn read(&self, request: Request<pb::ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
-        let request = request.into_inner();
-        self.0.check_device(request.device_id)?;
-        let (sender, receiver) = mpsc::channel(N_ANSWERS_MAX);
-        let shared = Arc::clone(&self.0);
-        tokio::spawn(Arc::clone(&self.0.readers).read(move |readers| {
-            shared.read(&request, &mut |answer| readers.send(&sender, answer));
-        }));
-        Ok(Response::new(ReceiverStream::new(receiver)))
+        let decoded = |response: Result<Bytes, Status>| {
+            pb::ReadResponse::decode(response?).map_err(|error| Status::internal(error.to_string()))
+        };
+        Ok(Response::new(Box::pin(encoded::read(&self.0, request.into_inner()).map(decoded))))
     }
 
     async fn set_forwarding_pipeline_config(

@@ -170,6 +170,10 @@ impl<D: Device> Target for Steps<'_, D> {
         self.try_write_records(plan, op, records, metadata).unwrap_or_else(|_| aborted(n))
     }
 
+    fn plan_of_read(&mut self, reading: &Reading) -> Option<Arc<RecordPlan>> {
+        self.step(|target| target.plan_of_read(reading)).unwrap_or_default()
+    }
+
     fn read_records(
         &mut self,
         reading: &mut Reading,

@@ -8,6 +8,7 @@ use control::*;
 use driver::Runnable;
 use ir::Bits;
 use native::{BuildOptions, Native, build, native_device};
+use p4info::proto::p4::v1 as pb;
 use std::path::Path;
 use std::sync::Arc;
 use target::{Config, Device};
@@ -324,6 +325,74 @@ fn reads_see_one_moment() {
             write(&mut device, &mut random, RecordOp::Delete, 30);
         }
     }
+}
+
+/// Answers to reads that are made of records are those that are made of entries, byte for byte.
+#[test]
+fn answers_of_records_are_those_of_entries() {
+    let (runnable, mut device) = runnable();
+    let schema = Schema::new(&runnable.control_plane.p4info).unwrap();
+    insert_members(&schema, &mut device);
+    let mut random = Random(9);
+    for round in 0..200 {
+        let name = TABLES[random.below(7) as usize];
+        let kind = [UpdateKind::Insert, UpdateKind::Insert, UpdateKind::Delete][random.below(3) as usize];
+        for _ in 0..random.below(12) {
+            let mut entry = valid_entry(&schema, name, &mut random);
+            if kind == UpdateKind::Insert && round % 2 == 0 {
+                entry.metadata = vec![random.below(4) as u8; random.below(3) as usize];
+                entry.controller_metadata = random.below(2);
+            }
+            let _ = device.write(&Update { kind, entity: Entity::TableEntry(entry) });
+        }
+        if round % 10 != 0 {
+            continue;
+        }
+        for table in schema.tables.iter().map(|table| Some(table.id)).chain([None]) {
+            let known = table.and_then(|table| schema.tables.get(table));
+            for wanted in [false, true] {
+                let extras = Extras {
+                    counter_data: wanted && known.is_some_and(|known| known.direct_counter.is_some()),
+                    meter_config: wanted && known.is_some_and(|known| known.direct_meter.is_some()),
+                    ..Extras::default()
+                };
+                let query = Query::TableEntries(EntryQuery { table, extras, ..EntryQuery::default() });
+                let reading = device.begin_read(&query).unwrap();
+                assert!(device.plan_of_read(&reading).is_some(), "no records: {query:?}");
+                device.end_read(reading);
+                let expected = device.read(&query).unwrap().into_iter();
+                let expected = expected.map(|entity| p4runtime::encode_answer(&schema, entity)).collect();
+                assert_eq!(
+                    sorted(answers(&schema, &mut device, table, extras)),
+                    sorted(expected),
+                    "{query:?}"
+                );
+            }
+        }
+    }
+}
+
+/// Answers to a `ReadRequest` for a table, or for all.
+fn answers(
+    schema: &Schema,
+    device: &mut Device<Native>,
+    table: Option<TableId>,
+    extras: Extras,
+) -> Vec<pb::Entity> {
+    let entry = pb::TableEntry {
+        table_id: table.map_or(0, |table| table.0),
+        counter_data: extras.counter_data.then(pb::CounterData::default),
+        meter_config: extras.meter_config.then(pb::MeterConfig::default),
+        ..pb::TableEntry::default()
+    };
+    let entity = pb::Entity { entity: Some(pb::entity::Entity::TableEntry(entry)) };
+    let request = pb::ReadRequest { entities: vec![entity], ..pb::ReadRequest::default() };
+    p4runtime::read(schema, device, &request).remove(0).unwrap()
+}
+
+fn sorted(mut entities: Vec<pb::Entity>) -> Vec<pb::Entity> {
+    entities.sort_by_key(|entity| format!("{entity:?}"));
+    entities
 }
 
 /// One bit is changed in a record that is valid: it is accepted, or refused with the code of the fault that is named.

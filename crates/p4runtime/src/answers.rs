@@ -3,35 +3,48 @@
 use p4info::proto::google::rpc::Status;
 use p4info::proto::p4::v1 as pb;
 use prost::Message;
+use prost::bytes::Bytes;
+use prost::encoding::message::{encode, encoded_len};
 
 /// Length in bytes of a `ReadResponse` at most, unless one entity alone is longer. Clients refuse 4 MiB by default.
 pub const RESPONSE_BYTES_MAX: usize = 1 << 20;
 
+/// Number of the field of a `ReadResponse`.
+const ENTITIES: u32 = 1;
+
 /// Length in bytes of a status at most by default. In the trailer it takes 4/3 of that, and clients accept 8 KiB there.
 pub const STATUS_BYTES_MAX: usize = 6 * 1024;
 
-/// Puts entities into responses of at most [`RESPONSE_BYTES_MAX`] bytes, in their order. A response is made when it is asked
-/// for.
-pub fn read_responses(
-    entities: impl IntoIterator<Item = pb::Entity>,
-) -> impl Iterator<Item = pb::ReadResponse> {
-    let mut entities = entities.into_iter().peekable();
-    std::iter::from_fn(move || {
-        let first = entities.next()?;
-        let mut n_bytes = field_len(&first);
-        let mut response = pb::ReadResponse { entities: vec![first] };
-        while let Some(next) = entities.next_if(|next| n_bytes + field_len(next) <= RESPONSE_BYTES_MAX) {
-            n_bytes += field_len(&next);
-            response.entities.push(next);
-        }
-        Some(response)
-    })
+/// Entities, in their order, as encoded `ReadResponse`s of at most [`RESPONSE_BYTES_MAX`] bytes.
+#[derive(Debug, Default)]
+pub struct Responses {
+    /// The response that is being filled.
+    bytes: Vec<u8>,
 }
 
-/// Returns the length of a message as a field with a small number.
-fn field_len(message: &impl Message) -> usize {
-    let n_bytes = message.encoded_len();
-    1 + prost::length_delimiter_len(n_bytes) + n_bytes
+impl Responses {
+    /// Adds an entity. Returns the response that has no room for it.
+    pub fn add(&mut self, entity: &pb::Entity) -> Option<Bytes> {
+        let full = self.make_room(encoded_len(ENTITIES, entity));
+        encode(ENTITIES, entity, &mut self.bytes);
+        full
+    }
+
+    /// Adds the entities of a response. Returns the response that has no room for them.
+    pub fn add_response(&mut self, response: &[u8]) -> Option<Bytes> {
+        let full = self.make_room(response.len());
+        self.bytes.extend_from_slice(response);
+        full
+    }
+
+    fn make_room(&mut self, n_bytes: usize) -> Option<Bytes> {
+        if self.bytes.len() + n_bytes > RESPONSE_BYTES_MAX { self.take() } else { None }
+    }
+
+    /// What is left.
+    pub fn take(&mut self) -> Option<Bytes> {
+        (!self.bytes.is_empty()).then(|| std::mem::take(&mut self.bytes).into())
+    }
 }
 
 /// Shortens the texts of a status, evenly, until it has at most `n_bytes_max` bytes. Codes stay, also when it is then still

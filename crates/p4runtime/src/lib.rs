@@ -6,7 +6,7 @@
 //! - [`bulk`]: entries in columns;
 //! - [`read()`]: a `ReadRequest`, answered; one result for each entity asked for;
 //! - [`decode_update`], [`decode_query`], [`encode_entity`]: the parts of these;
-//! - [`read_responses`], [`shortened`]: answers that clients accept;
+//! - [`Responses`], [`shortened`]: answers that clients accept;
 //! - [`decode_arbitration`], [`encode_notice`]: elections between controllers;
 //! - [`decode_stream_request`], [`encode_packet_in`] and others: messages of streams;
 //! - [`decode_pipeline_change`], [`config_response`]: programs;
@@ -34,7 +34,7 @@ mod session;
 mod stream;
 pub mod wire;
 
-pub use answers::{RESPONSE_BYTES_MAX, STATUS_BYTES_MAX, read_responses, shortened};
+pub use answers::{RESPONSE_BYTES_MAX, Responses, STATUS_BYTES_MAX, shortened};
 pub use data::{decode_data, encode_data};
 pub use decode::decode_update;
 pub use encode::encode_entity;
@@ -42,7 +42,7 @@ pub use pipeline::{
     config_response, decode_config, decode_config_parts, decode_pipeline_change, encode_config,
 };
 pub use query::decode_query;
-pub use reading::Answer;
+pub use reading::{Answer, Found};
 pub use request::{encode_answer, read, request_status, status, write, write_if};
 pub use session::{decode_arbitration, decode_role_config, encode_notice, pipeline_claim, write_claim};
 pub use stream::{

@@ -14,7 +14,7 @@ use crate::reading::Answer;
 /// Namespace of the codes of errors. There are none besides the canonical ones.
 pub(crate) const ERROR_SPACE: &str = "siding";
 
-/// Updates that are decoded at once, if they do not belong together.
+/// Updates that are decoded at once, if they do not belong together, and entities that are read at once.
 const N_OF_STEP: usize = 4096;
 
 /// Applies a `WriteRequest`: one result for each of its updates. Device, role and election are not looked at. Fails if
@@ -131,8 +131,8 @@ pub fn read(
 ) -> Vec<Result<Vec<pb::Entity>, Fault>> {
     let answers = Answer::begin(schema, target, request);
     let all = |mut answer: Answer| {
-        let steps = std::iter::from_fn(|| answer.next(target, usize::MAX));
-        let entities = steps.flatten().map(|entity| encode_answer(schema, entity)).collect();
+        let steps = std::iter::from_fn(|| answer.next(target, N_OF_STEP));
+        let entities = steps.flat_map(|found| found.into_messages(schema)).collect();
         answer.result().map(|()| entities)
     };
     answers.into_iter().map(all).collect()

@@ -2,7 +2,7 @@
 
 use control::{Fault, Problem};
 use p4info::proto::p4::v1 as pb;
-use p4runtime::{RESPONSE_BYTES_MAX, STATUS_BYTES_MAX, read_responses, shortened, status};
+use p4runtime::{RESPONSE_BYTES_MAX, Responses, STATUS_BYTES_MAX, shortened, status};
 use prost::Message;
 
 fn entity(n_bytes: usize) -> pb::Entity {
@@ -10,39 +10,52 @@ fn entity(n_bytes: usize) -> pb::Entity {
     pb::Entity { entity: Some(pb::entity::Entity::TableEntry(entry)) }
 }
 
+fn responses(entities: &[pb::Entity]) -> Vec<pb::ReadResponse> {
+    let mut responses = Responses::default();
+    let mut made: Vec<_> = entities.iter().filter_map(|entity| responses.add(entity)).collect();
+    made.extend(responses.take());
+    assert!(responses.take().is_none());
+    made.iter().map(|response| pb::ReadResponse::decode(&**response).unwrap()).collect()
+}
+
 #[test]
 fn e2_responses_are_as_long_as_clients_accept() {
     let entities: Vec<_> = (0..300).map(|i| entity(i * 37 % 60_000)).collect();
-    let responses: Vec<_> = read_responses(entities.clone()).collect();
-    assert!(responses.len() > 1);
-    for pair in responses.windows(2) {
+    let made = responses(&entities);
+    assert!(made.len() > 1);
+    for pair in made.windows(2) {
         assert!(pair[0].encoded_len() <= RESPONSE_BYTES_MAX);
         // No response ends before it has to.
         let mut longer = pair[0].clone();
         longer.entities.push(pair[1].entities[0].clone());
         assert!(longer.encoded_len() > RESPONSE_BYTES_MAX);
     }
-    let together: Vec<_> = responses.into_iter().flat_map(|response| response.entities).collect();
+    let together: Vec<_> = made.into_iter().flat_map(|response| response.entities).collect();
     assert_eq!(together, entities);
-    assert_eq!(read_responses([]).count(), 0);
+    assert_eq!(responses(&[]).len(), 0);
     // An entity that is longer than that goes alone.
-    let lengths: Vec<_> = read_responses([entity(1), entity(2 << 20), entity(1)])
-        .map(|response| response.entities.len())
-        .collect();
+    let of_long = responses(&[entity(1), entity(2 << 20), entity(1)]);
+    let lengths: Vec<_> = of_long.iter().map(|response| response.entities.len()).collect();
     assert_eq!(lengths, [1, 1, 1]);
 }
 
-/// Entities are asked for when their response is.
+/// A response is ready as soon as the next entity has no room.
 #[test]
 fn e2_responses_are_made_while_they_are_sent() {
-    let n_made = std::cell::Cell::new(0);
-    let endless = std::iter::repeat_with(|| {
-        n_made.set(n_made.get() + 1);
-        entity(RESPONSE_BYTES_MAX / 3)
-    });
-    let mut responses = read_responses(endless);
-    assert_eq!(responses.next().unwrap().entities.len(), 2);
-    assert_eq!(n_made.get(), 3);
+    let mut responses = Responses::default();
+    let third = entity(RESPONSE_BYTES_MAX / 3);
+    assert_eq!((responses.add(&third), responses.add(&third)), (None, None));
+    let two = responses.add(&third).unwrap();
+    assert_eq!(pb::ReadResponse::decode(&*two).unwrap().entities.len(), 2);
+    // Responses that are made already go along.
+    let few = pb::ReadResponse { entities: vec![entity(1), entity(2)] }.encode_to_vec();
+    assert_eq!(responses.add_response(&few), None);
+    assert_eq!(responses.add_response(&two).unwrap().len(), responses_len(&[third, entity(1), entity(2)]));
+    assert_eq!(responses.take(), Some(two));
+}
+
+fn responses_len(entities: &[pb::Entity]) -> usize {
+    pb::ReadResponse { entities: entities.to_vec() }.encoded_len()
 }
 
 fn errors(status: &p4info::proto::google::rpc::Status) -> Vec<pb::Error> {

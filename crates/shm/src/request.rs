@@ -236,7 +236,7 @@ impl Desk {
         let (mut result, mut end) = (Ok(()), None);
         let (local, rings) = (&self.local, &mut self.rings);
         local.read(&decoded, &mut |response| match response {
-            Ok(response) => match rings.answer(answer::READ, request.number, &response.encode_to_vec()) {
+            Ok(response) => match rings.answer(answer::READ, request.number, &response) {
                 Ok(()) => !rings.link.is_closed,
                 Err(why) => {
                     end = Some(why);

@@ -80,6 +80,10 @@ impl<E: BlockRunner + Store> Target for Device<E> {
         self.target().write_records(plan, op, records, metadata)
     }
 
+    fn plan_of_read(&mut self, reading: &Reading) -> Option<Arc<RecordPlan>> {
+        self.target().plan_of_read(reading)
+    }
+
     fn read_records(
         &mut self,
         reading: &mut Reading,

@@ -96,7 +96,7 @@ impl RecordPlan {
     }
 
     fn check_rates(&self, record: &mut [u8], at: usize, may_meter: bool) -> Result<(), Code> {
-        let set = at + 40;
+        let set = at + RecordLayout::RATES_SET;
         let is_set = word(record, set) as u32 != 0;
         let meter_type = match self.meter_type {
             MeterType::TwoRateThreeColor => 0u64,

@@ -66,7 +66,7 @@ impl RecordPlan {
 
     /// The configuration of the meter in a record; numbers that P4Runtime cannot express become -1.
     pub(super) fn meter_config(&self, record: &[u8]) -> Option<MeterConfig> {
-        let at = self.layout.rates_at.filter(|at| word(record, at + 40) as u32 != 0)?;
+        let at = self.layout.rates_at.filter(|at| word(record, at + RecordLayout::RATES_SET) as u32 != 0)?;
         let number = |i: usize| i64::try_from(word(record, at + 8 * i)).unwrap_or(-1);
         let (cir, cburst, pir, pburst, eburst) = (number(0), number(1), number(2), number(3), number(4));
         Some(MeterConfig { cir, cburst, pir, pburst, eburst })
@@ -128,7 +128,7 @@ impl RecordPlan {
                 for (i, number) in [cir, cburst, pir, pburst, eburst].into_iter().enumerate() {
                     set_word(&mut record, at + 8 * i, u64::try_from(number).ok()?);
                 }
-                set_word(&mut record, at + 40, 1);
+                set_word(&mut record, at + RecordLayout::RATES_SET, 1);
             }
             (_, None) => {}
             (None, Some(_)) => return None,

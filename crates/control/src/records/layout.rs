@@ -103,6 +103,8 @@ impl RecordLayout {
 
     pub const COUNT_BYTES: usize = 16;
     pub const RATES_BYTES: usize = 48;
+    /// Offset, in the rates, of the word that is 0 without a configuration.
+    pub const RATES_SET: usize = 40;
 
     pub fn new(shape: RecordShape, parts: RecordParts) -> RecordLayout {
         let RecordShape { keys, key_bytes, actions, data_bytes, has_profile } = shape;

@@ -34,8 +34,9 @@ pub struct PlannedAction {
     /// Parameters with their places, in the order of the program.
     pub params: Vec<(ParamId, RecordField)>,
     pub scope: ActionScope,
-    pub(super) may_count: bool,
-    pub(super) may_meter: bool,
+    /// Entries with the action may have counts, and rates.
+    pub may_count: bool,
+    pub may_meter: bool,
     /// Bits of the data that must be zero, as long as a record.
     pub(super) forbidden: Vec<u8>,
     /// These bits, and those of the key.

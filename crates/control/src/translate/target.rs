@@ -94,6 +94,10 @@ impl Target for Translated<'_> {
         self.target.write_records(plan, op, records, metadata)
     }
 
+    fn plan_of_read(&mut self, reading: &Reading) -> Option<Arc<RecordPlan>> {
+        self.target.plan_of_read(reading)
+    }
+
     fn read_records(
         &mut self,
         reading: &mut Reading,
@@ -101,7 +105,9 @@ impl Target for Translated<'_> {
         n_max: usize,
         block: &mut RecordBlock,
     ) -> Result<bool, Fault> {
-        self.target.read_records(reading, plan, n_max, block)
+        let has_more = self.target.read_records(reading, plan, n_max, block)?;
+        self.translate_others(block)?;
+        Ok(has_more)
     }
 
     fn follow(&mut self, tables: &[TableId]) -> Option<FollowerId> {
@@ -115,11 +121,7 @@ impl Target for Translated<'_> {
         n_max: usize,
     ) -> Result<Vec<Changes>, Fault> {
         let mut changes = self.target.changes(follower, parts, n_max)?;
-        for change in changes.iter_mut().filter(|change| !change.block.others.is_empty()) {
-            let entries = std::mem::take(&mut change.block.others);
-            let answers = self.answers(entries.into_iter().map(Entity::TableEntry).collect())?;
-            change.block.others.extend(answers.into_iter().filter_map(into_entry));
-        }
+        changes.iter_mut().try_for_each(|change| self.translate_others(&mut change.block))?;
         Ok(changes)
     }
 
@@ -166,6 +168,17 @@ impl Translated<'_> {
             }
         });
         translated.collect()
+    }
+
+    /// Translates the entries of a block that are no records.
+    fn translate_others(&self, block: &mut RecordBlock) -> Result<(), Fault> {
+        if block.others.is_empty() {
+            return Ok(());
+        }
+        let entries = std::mem::take(&mut block.others);
+        let answers = self.answers(entries.into_iter().map(Entity::TableEntry).collect())?;
+        block.others.extend(answers.into_iter().filter_map(into_entry));
+        Ok(())
     }
 }
 

@@ -104,8 +104,10 @@ impl Switch for Inside {
                 Err(fault) => refused.push(Refused::from(&fault)),
             }
         }
-        let longest =
-            p4runtime::read_responses(found.iter().cloned()).map(|response| response.encoded_len()).max();
+        let mut responses = p4runtime::Responses::default();
+        let mut made: Vec<_> = found.iter().filter_map(|entity| responses.add(entity)).collect();
+        made.extend(responses.take());
+        let longest = made.iter().map(|response| response.len()).max();
         require(
             longest.unwrap_or(0) <= p4runtime::RESPONSE_BYTES_MAX,
             "a response is longer than clients take",

@@ -98,9 +98,30 @@ impl Twins {
     fn step(&mut self) -> Result<(), Finding> {
         let request = self.request();
         self.last.clone_from(&request);
-        let full = pb::WriteRequest::decode(request.as_slice());
-        let scanned = WireRequest::scan(&request);
+        self.answer(&request)?;
         self.n_requests += 1;
+        if self.n_requests.is_multiple_of(N_REQUESTS) { self.compare() } else { Ok(()) }
+    }
+
+    /// Sends one request to the two, compares their entries, and deletes those that can be deleted.
+    pub fn answer_alone(&mut self, request: &[u8]) -> Result<(), Finding> {
+        self.answer(request)?;
+        self.compare()?;
+        if self.inserted.is_empty() {
+            return Ok(());
+        }
+        let deleted = self
+            .inserted
+            .drain(..)
+            .map(|update| pb::Update { r#type: pb::update::Type::Delete.into(), ..update });
+        let request = pb::WriteRequest { updates: deleted.collect(), ..pb::WriteRequest::default() };
+        self.answer(&request.encode_to_vec())
+    }
+
+    /// Sends one request to the two: their answers are equal.
+    fn answer(&mut self, request: &[u8]) -> Result<(), Finding> {
+        let full = pb::WriteRequest::decode(request);
+        let scanned = WireRequest::scan(request);
         let (full, scanned) = match (full, scanned) {
             (Ok(full), Some(scanned)) => (full, scanned),
             // Both ways decode it as a whole.
@@ -138,8 +159,7 @@ impl Twins {
         require(results == expected, "the two ways answer differently", || {
             let differ = results.iter().zip(&expected).enumerate().find(|(_, (short, full))| short != full);
             format!("{differ:?}")
-        })?;
-        if self.n_requests.is_multiple_of(N_REQUESTS) { self.compare() } else { Ok(()) }
+        })
     }
 
     fn compare(&mut self) -> Result<(), Finding> {

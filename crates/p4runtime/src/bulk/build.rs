@@ -68,7 +68,7 @@ pub fn build_set(plan: &RecordPlan, op: RecordOp, block: &RecordBlock) -> pb::Ta
         .count_at
         .and_then(|at| fixed(records.iter().flat_map(|record| numbers(record, at, 2)).collect()));
     set.meter = layout.rates_at.and_then(|at| {
-        let config = |record: &&[u8]| match record[at + 40] {
+        let config = |record: &&[u8]| match record[at + RecordLayout::RATES_SET] {
             0 => vec![0xff; 40],
             _ => numbers(record, at, 5),
         };

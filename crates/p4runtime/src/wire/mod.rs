@@ -1,12 +1,16 @@
-//! `WriteRequest`s from their bytes: usual updates of table entries become records at once, all others are decoded in full.
+//! `WriteRequest`s from their bytes, and `ReadResponse`s to bytes: usual updates of table entries become records at once, all
+//! others are decoded in full; entries that were read as records become bytes at once.
 //!
 //! The short way never makes a fault. Whatever it does not expect, and whatever a table refuses, goes the full way in its
 //! place in the order, so that every message has one origin.
 
+mod answer;
+mod backward;
 mod cursor;
 mod entry;
 mod request;
 
+pub use answer::encode_records;
 pub use request::WireRequest;
 
 use crate::request::write_step;

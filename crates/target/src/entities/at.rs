@@ -123,6 +123,11 @@ impl<S: Store> Target for EntitiesAt<'_, S> {
         self.entities.write_records(state, plan, op, records, metadata)
     }
 
+    fn plan_of_read(&mut self, reading: &Reading) -> Option<Arc<RecordPlan>> {
+        let view = View { store: &*self.store, pre: self.pre, now_ns: self.now_ns };
+        self.entities.plan_of_read(view, reading)
+    }
+
     fn read_records(
         &mut self,
         reading: &mut Reading,

@@ -1,6 +1,6 @@
 //! Entries as records.
 
-use super::snapshots::{N_KEPT_MAX, Snapshot};
+use super::snapshots::{N_KEPT_MAX, Snapshot, TableLeft};
 use super::{Entities, State, View};
 use crate::store::{EntryHandle, EntryRef, RecordsRead};
 use control::records::{RecordBlock, RecordCodes, RecordLayout, RecordOp, RecordParts, RecordPlan};
@@ -161,7 +161,24 @@ impl Entities {
         done
     }
 
-    /// The next entries of a read as records. False at its end.
+    /// The plan for the table at which a read has arrived; `None` if its answer has more than records do.
+    pub(super) fn plan_of_read(&mut self, view: View<'_>, reading: &Reading) -> Option<Arc<RecordPlan>> {
+        let Snapshot { query, tables, .. } = self.snapshots.get(reading.snapshot()?)?;
+        let TableLeft { table, id, .. } = tables.last()?;
+        let (table, id) = (*table, *id);
+        let has_conditions = query.table.is_some()
+            && *query != EntryQuery { table: query.table, extras: query.extras, ..EntryQuery::default() };
+        let has_entries_of_program = !self.program.tables[id].entries.is_empty();
+        let Extras { meter_config: _, counter_data, meter_counter_data, time_since_last_hit } = query.extras;
+        if has_conditions || has_entries_of_program || meter_counter_data || time_since_last_hit {
+            return None;
+        }
+        let has_counter = self.schema.tables.get(table)?.direct_counter.is_some();
+        let parts = RecordParts { count: counter_data && has_counter, ..RecordParts::default() };
+        self.record_plan(view, table, parts)
+    }
+
+    /// The next entries of a read as records. False at the end of the plan's table.
     pub(super) fn read_records(
         &mut self,
         view: View<'_>,
@@ -196,10 +213,16 @@ impl Entities {
         let last = view.store.read_records(table.id, &plan.layout, table.after, n_max, &mut read);
         let RecordsRead { mut records, handles } = read;
         let is_kept = |handle: &EntryHandle| table.kept.contains_key(handle);
+        let has_number = |handle: &EntryHandle| {
+            let data = self.controller_data.get(&(table.id, *handle));
+            data.is_some_and(|data| data.controller_metadata != 0)
+        };
+        let may_have_number = !self.controller_data.is_empty();
         let is_in_place = |(i, handle): (usize, &EntryHandle)| {
             let is_one_shot =
                 plan.layout.kind_at.is_some_and(|at| records[i * n_bytes + at] == RecordLayout::ONE_SHOT);
-            table.is_left(*handle) && !is_kept(handle) && !is_one_shot
+            let has_more = is_one_shot || may_have_number && has_number(handle);
+            !has_more && table.is_left(*handle) && !is_kept(handle)
         };
         let are_in_place = handles.iter().enumerate().all(is_in_place);
         if !are_in_place {
@@ -268,12 +291,12 @@ fn add_changed(
 ) {
     for entry in changed.into_values().flatten().filter(|entry| !entry.is_const) {
         match plan.record(RecordOp::Insert, &entry) {
-            Some(record) => {
+            Some(record) if entry.controller_metadata == 0 => {
                 let i = block.records.len() / plan.layout.record_bytes;
                 block.records.extend_from_slice(&record);
                 block.metadata.extend((!entry.metadata.is_empty()).then_some((i, entry.metadata)));
             }
-            None => block.others.push(entry),
+            Some(_) | None => block.others.push(entry),
         }
     }
 }

@@ -75,6 +75,10 @@ impl Snapshots {
         id
     }
 
+    pub(super) fn get(&self, id: SnapshotId) -> Option<&Snapshot> {
+        self.0.get(&id)
+    }
+
     pub(super) fn take(&mut self, id: SnapshotId) -> Option<Snapshot> {
         self.0.remove(&id)
     }

@@ -1,0 +1,123 @@
+//! The methods Write and Read: requests to write are not decoded before they are answered, and answers are made as bytes.
+
+use crate::device::Device;
+use crate::raw::RawCodec;
+use crate::shared::Shared;
+use p4info::proto::p4::v1 as pb;
+use prost::Message;
+use prost::bytes::Bytes;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::body::Body;
+use tonic::codegen::{BoxFuture, Service, http};
+use tonic::server::{Grpc, NamedService, ServerStreamingService, UnaryService};
+use tonic::{Request, Response, Status};
+
+/// Paths of the methods.
+pub(crate) const WRITE: &str = "/p4.v1.P4Runtime/Write";
+pub(crate) const READ: &str = "/p4.v1.P4Runtime/Read";
+/// Answers to a read that wait to be sent.
+const N_ANSWERS_MAX: usize = 4;
+
+/// Answers the two methods, and passes on all other requests of the service.
+pub(crate) struct EncodedService<D: Device, S> {
+    pub(crate) shared: Arc<Shared<D>>,
+    /// The service of all other methods.
+    pub(crate) others: S,
+    pub(crate) message_bytes_max: usize,
+}
+
+impl<D: Device, S: Clone> Clone for EncodedService<D, S> {
+    fn clone(&self) -> EncodedService<D, S> {
+        EncodedService { shared: Arc::clone(&self.shared), others: self.others.clone(), ..*self }
+    }
+}
+
+impl<D: Device, S: NamedService> NamedService for EncodedService<D, S> {
+    const NAME: &'static str = S::NAME;
+}
+
+impl<D, S> Service<http::Request<Body>> for EncodedService<D, S>
+where
+    D: Device,
+    S: Service<
+            http::Request<Body>,
+            Response = http::Response<Body>,
+            Error = Infallible,
+            Future = BoxFuture<http::Response<Body>, Infallible>,
+        >,
+{
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<http::Response<Body>, Infallible>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.others.poll_ready(context)
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let shared = Arc::clone(&self.shared);
+        let bytes_max = self.message_bytes_max;
+        let grpc = move || Grpc::new(RawCodec).apply_max_message_size_config(Some(bytes_max), None);
+        match request.uri().path() {
+            WRITE => Box::pin(async move { Ok(grpc().unary(Write(shared), request).await) }),
+            READ => Box::pin(async move { Ok(grpc().server_streaming(Read(shared), request).await) }),
+            _ => self.others.call(request),
+        }
+    }
+}
+
+struct Write<D: Device>(Arc<Shared<D>>);
+
+impl<D: Device> UnaryService<Bytes> for Write<D> {
+    type Response = Bytes;
+    type Future = BoxFuture<Response<Bytes>, Status>;
+
+    fn call(&mut self, request: Request<Bytes>) -> Self::Future {
+        let shared = Arc::clone(&self.0);
+        Box::pin(async move {
+            let request = request.into_inner();
+            if let Some(done) = shared.try_write_bytes(&request) {
+                return done.map(|()| Response::new(Bytes::new()));
+            }
+            let done = tokio::task::spawn_blocking(move || shared.write_bytes(&request)).await;
+            // The response has no fields.
+            done.unwrap_or_else(|_| Err(Status::internal("internal bug: the request has failed")))
+                .map(|()| Response::new(Bytes::new()))
+        })
+    }
+}
+
+struct Read<D: Device>(Arc<Shared<D>>);
+
+impl<D: Device> ServerStreamingService<Bytes> for Read<D> {
+    type Response = Bytes;
+    type ResponseStream = ReceiverStream<Result<Bytes, Status>>;
+    type Future = BoxFuture<Response<Self::ResponseStream>, Status>;
+
+    fn call(&mut self, request: Request<Bytes>) -> Self::Future {
+        let shared = Arc::clone(&self.0);
+        Box::pin(async move {
+            let decoded = pb::ReadRequest::decode(request.into_inner());
+            let request =
+                decoded.map_err(|error| Status::invalid_argument(format!("no `ReadRequest`: {error}")))?;
+            Ok(Response::new(read(&shared, request)))
+        })
+    }
+}
+
+/// Answers a read in encoded `ReadResponse`s.
+pub(crate) fn read<D: Device>(
+    shared: &Arc<Shared<D>>,
+    request: pb::ReadRequest,
+) -> ReceiverStream<Result<Bytes, Status>> {
+    let (sender, receiver) = mpsc::channel(N_ANSWERS_MAX);
+    let reader = Arc::clone(shared);
+    tokio::spawn(Arc::clone(&shared.readers).read(move |readers| {
+        reader.read(&request, &mut |answer| readers.send(&sender, answer));
+    }));
+    ReceiverStream::new(receiver)
+}
