@@ -130,7 +130,7 @@ fn primary_role<D: Device>(
     };
     match controllers.sessions.primary(role) == Some(id) {
         true => Ok(role.clone()),
-        false => Err(refused(&SessionFault::NotPrimary(role.clone()), cause())),
+        false => Err(refused(&controllers.sessions.not_primary(role), cause())),
     }
 }
 
