@@ -25,7 +25,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Time for a switch to answer.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 /// The end of a migration is noticed after so long by those who wait for news of the election.
-const LOOK_TIME: Duration = Duration::from_millis(100);
+const LOOK_TIME: Duration = Duration::from_millis(10);
 
 fn failed(message: impl std::fmt::Display) -> Exit {
     output::error_line(&message.to_string());
