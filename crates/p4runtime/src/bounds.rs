@@ -39,6 +39,8 @@ pub enum Max {
 impl Max {
     /// Elements of a short message.
     const N: usize = 1 << 16;
+    /// Elements of a long message. Decoded, they have some 100 MB.
+    const LONG: Max = Max::Fixed(1 << 18);
 
     fn of(self, n_bytes: usize) -> usize {
         match self {
@@ -63,14 +65,14 @@ impl Bounded for p4::WriteRequest {
 
 impl Bounded for p4::ReadRequest {
     const LISTS: &'static [(&'static [Field], Max)] =
-        &[(&[Field::list(2, &[])], Max::Fixed(1 << 20)), (&[Field::message(2, OF_ENTITY)], Max::ByBytes)];
+        &[(&[Field::list(2, &[])], Max::LONG), (&[Field::message(2, OF_ENTITY)], Max::ByBytes)];
 }
 
 impl Bounded for p4::SetForwardingPipelineConfigRequest {
     /// Objects of P4Info, and what they have.
     const LISTS: &'static [(&'static [Field], Max)] = &[(
         &[Field::message(5, &[Field::message(1, &[Field::any(true, &[Field::any(true, &[])])])])],
-        Max::Fixed(1 << 20),
+        Max::LONG,
     )];
 }
 
@@ -83,11 +85,8 @@ impl Bounded for p4::StreamMessageRequest {
 impl Bounded for bulk::Chunk {
     /// Sets with their columns and actions, and entities.
     const LISTS: &'static [(&'static [Field], Max)] = &[
-        (
-            &[Field::list(6, &[Field::list(4, &[]), Field::list(7, &[Field::list(4, &[])])])],
-            Max::Fixed(1 << 18),
-        ),
-        (&[Field::list(7, &[])], Max::Fixed(1 << 18)),
+        (&[Field::list(6, &[Field::list(4, &[]), Field::list(7, &[Field::list(4, &[])])])], Max::LONG),
+        (&[Field::list(7, &[])], Max::LONG),
         (&[Field::message(7, OF_ENTITY)], Max::ByBytes),
     ];
 }
@@ -177,7 +176,7 @@ mod tests {
         assert!(!refused(&write(Max::N)));
         assert!(refused(&write(2 * Max::N)));
         let read = |n| p4::ReadRequest { entities: vec![p4::Entity::default(); n], ..Default::default() };
-        assert!(!refused(&read(1 << 20)) && refused(&read((1 << 20) + 1)));
+        assert!(!refused(&read(1 << 18)) && refused(&read((1 << 18) + 1)));
         let entity = p4::Entity {
             entity: Some(p4::entity::Entity::TableEntry(p4::TableEntry {
                 r#match: vec![p4::FieldMatch::default(); 1 << 18],
@@ -200,7 +199,7 @@ mod tests {
             }),
             ..Default::default()
         };
-        assert!(!refused(&config(1000)) && refused(&config((1 << 20) + 1)));
+        assert!(!refused(&config(1000)) && refused(&config((1 << 18) + 1)));
     }
 
     #[test]

@@ -369,7 +369,7 @@ fn messages_of_empty_elements_are_refused() {
     is_refused(
         client.write(p4::WriteRequest { device_id: DEVICE, updates, ..Default::default() }).unwrap_err(),
     );
-    let entities = vec![p4::Entity::default(); (1 << 20) + 1];
+    let entities = vec![p4::Entity::default(); (1 << 18) + 1];
     let read = p4::ReadRequest { device_id: DEVICE, entities, ..Default::default() };
     is_refused(client.read(read, |_| ()).unwrap_err());
     let sets = vec![pb::TableSet::default(); (1 << 18) + 1];
