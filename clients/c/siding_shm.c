@@ -502,6 +502,9 @@ int siding_shm_poll(struct siding_shm *shm, struct siding_shm_outcome *outcome)
 static int begin(struct siding_shm *shm, const struct siding_shm_table *table, enum siding_shm_op op, size_t n, int waits,
                  struct siding_shm_batch *batch)
 {
+    *batch = (struct siding_shm_batch){0};
+    if (!table)
+        return fail(shm, SIDING_SHM_INVALID_ARGUMENT, "there is no table");
     if (!table->record_bytes)
         return fail(shm, SIDING_SHM_UNIMPLEMENTED, "entries of `%s` cannot be records", table->name);
     if (n > SIZE_MAX / table->record_bytes)
@@ -535,7 +538,7 @@ void siding_shm_abandon(struct siding_shm *shm, struct siding_shm_batch *batch)
 
 unsigned char *siding_shm_record(const struct siding_shm_batch *batch, size_t i)
 {
-    return batch->records + i * batch->table->record_bytes;
+    return batch->records && i < batch->n ? batch->records + i * batch->table->record_bytes : NULL;
 }
 
 static int put(unsigned char *to, const struct siding_shm_field *field, const unsigned char *value, size_t n)
@@ -563,27 +566,32 @@ static int put_number(unsigned char *to, const struct siding_shm_field *field, u
 
 int siding_shm_set(unsigned char *record, const struct siding_shm_field *field, uint64_t value)
 {
-    return put_number(record + field->offset, field, value);
+    return record && field ? put_number(record + field->offset, field, value) : -1;
 }
 
 int siding_shm_set_bytes(unsigned char *record, const struct siding_shm_field *field, const void *value, size_t n)
 {
-    return put(record + field->offset, field, value, n);
+    return record && field ? put(record + field->offset, field, value, n) : -1;
+}
+
+static int has_second(const unsigned char *record, const struct siding_shm_key *key)
+{
+    return record && key && key->second_at != SIDING_SHM_NONE;
 }
 
 int siding_shm_set_second(unsigned char *record, const struct siding_shm_key *key, uint64_t value)
 {
-    return key->second_at == SIDING_SHM_NONE ? -1 : put_number(record + key->second_at, &key->field, value);
+    return has_second(record, key) ? put_number(record + key->second_at, &key->field, value) : -1;
 }
 
 int siding_shm_set_second_bytes(unsigned char *record, const struct siding_shm_key *key, const void *value, size_t n)
 {
-    return key->second_at == SIDING_SHM_NONE ? -1 : put(record + key->second_at, &key->field, value, n);
+    return has_second(record, key) ? put(record + key->second_at, &key->field, value, n) : -1;
 }
 
 int siding_shm_set_prefix(unsigned char *record, const struct siding_shm_key *key, uint32_t prefix_bits)
 {
-    if (key->second_at == SIDING_SHM_NONE || prefix_bits > key->field.n_bits)
+    if (!has_second(record, key) || prefix_bits > key->field.n_bits)
         return -1;
     memset(record + key->second_at, 0, key->field.n_bytes);
     for (uint32_t i = key->field.n_bits - prefix_bits; i < key->field.n_bits; i++)
@@ -596,45 +604,57 @@ static void put_action(unsigned char *record, const struct siding_shm_table *tab
     memcpy(record + table->action_at, &action, table->action_bytes < 4 ? table->action_bytes : 4);
 }
 
-void siding_shm_set_action(unsigned char *record, const struct siding_shm_table *table,
-                           const struct siding_shm_action *action)
+int siding_shm_set_action(unsigned char *record, const struct siding_shm_table *table,
+                          const struct siding_shm_action *action)
 {
+    if (!record || !table || !action)
+        return -1;
     put_action(record, table, action->index);
+    return 0;
 }
 
-static void set_of_profile(unsigned char *record, const struct siding_shm_table *table, unsigned char kind, uint32_t id)
+static int set_of_profile(unsigned char *record, const struct siding_shm_table *table, unsigned char kind, uint32_t id)
 {
-    if (table->kind_at == SIDING_SHM_NONE)
-        return;
+    if (!record || !table || table->kind_at == SIDING_SHM_NONE)
+        return -1;
     record[table->kind_at] = kind;
     put_action(record, table, id);
+    return 0;
 }
 
-void siding_shm_set_member(unsigned char *record, const struct siding_shm_table *table, uint32_t member)
+int siding_shm_set_member(unsigned char *record, const struct siding_shm_table *table, uint32_t member)
 {
-    set_of_profile(record, table, 1, member);
+    return set_of_profile(record, table, 1, member);
 }
 
-void siding_shm_set_group(unsigned char *record, const struct siding_shm_table *table, uint32_t group)
+int siding_shm_set_group(unsigned char *record, const struct siding_shm_table *table, uint32_t group)
 {
-    set_of_profile(record, table, 2, group);
+    return set_of_profile(record, table, 2, group);
 }
 
-void siding_shm_set_priority(unsigned char *record, const struct siding_shm_table *table, int32_t priority)
+static int put_at(unsigned char *record, uint32_t at, const void *value, size_t n)
 {
-    if (table->priority_at != SIDING_SHM_NONE)
-        memcpy(record + table->priority_at, &priority, 4);
+    if (!record || at == SIDING_SHM_NONE)
+        return -1;
+    memcpy(record + at, value, n);
+    return 0;
 }
 
-void siding_shm_set_idle_timeout(unsigned char *record, const struct siding_shm_table *table, uint64_t timeout_ns)
+int siding_shm_set_priority(unsigned char *record, const struct siding_shm_table *table, int32_t priority)
 {
-    if (table->idle_timeout_at != SIDING_SHM_NONE)
-        memcpy(record + table->idle_timeout_at, &timeout_ns, 8);
+    return table ? put_at(record, table->priority_at, &priority, 4) : -1;
+}
+
+int siding_shm_set_idle_timeout(unsigned char *record, const struct siding_shm_table *table, uint64_t timeout_ns)
+{
+    return table ? put_at(record, table->idle_timeout_at, &timeout_ns, 8) : -1;
 }
 
 int siding_shm_submit(struct siding_shm *shm, struct siding_shm_batch *batch, uint64_t *number)
 {
     const struct siding_shm_table *table = batch->table;
+    if (!table)
+        return fail(shm, SIDING_SHM_INVALID_ARGUMENT, "the batch was not begun");
     uint64_t words[8] = {0,
                          table->program,
                          table->hash,
@@ -928,12 +948,16 @@ static size_t find(const void *elements, size_t n, size_t size, size_t name_at, 
 
 const struct siding_shm_key *siding_shm_key(const struct siding_shm_table *table, const char *name)
 {
+    if (!table || !name)
+        return NULL;
     size_t i = find(table->keys, table->n_keys, sizeof *table->keys, offsetof(struct siding_shm_key, field.name), name);
     return i < table->n_keys ? &table->keys[i] : NULL;
 }
 
 const struct siding_shm_action *siding_shm_action(const struct siding_shm_table *table, const char *name)
 {
+    if (!table || !name)
+        return NULL;
     size_t i =
         find(table->actions, table->n_actions, sizeof *table->actions, offsetof(struct siding_shm_action, name), name);
     return i < table->n_actions ? &table->actions[i] : NULL;
@@ -941,6 +965,8 @@ const struct siding_shm_action *siding_shm_action(const struct siding_shm_table 
 
 const struct siding_shm_field *siding_shm_param(const struct siding_shm_action *action, const char *name)
 {
+    if (!action || !name)
+        return NULL;
     size_t i =
         find(action->params, action->n_params, sizeof *action->params, offsetof(struct siding_shm_field, name), name);
     return i < action->n_params ? &action->params[i] : NULL;

@@ -124,7 +124,7 @@ int siding_shm_is_primary(const struct siding_shm *shm);
 
 /* A table by its name or the end of its name; the session owns it. */
 int siding_shm_table(struct siding_shm *shm, const char *name, uint32_t parts, const struct siding_shm_table **table);
-/* NULL if there is none. */
+/* NULL if there is none of this name, if several names end in it, or if the table or the action is NULL. */
 const struct siding_shm_key *siding_shm_key(const struct siding_shm_table *table, const char *name);
 const struct siding_shm_action *siding_shm_action(const struct siding_shm_table *table, const char *name);
 const struct siding_shm_field *siding_shm_param(const struct siding_shm_action *action, const char *name);
@@ -139,9 +139,12 @@ int siding_shm_try_begin(struct siding_shm *shm, const struct siding_shm_table *
                          struct siding_shm_batch *batch);
 /* Gives up a batch that was not submitted. */
 void siding_shm_abandon(struct siding_shm *shm, struct siding_shm_batch *batch);
+/* NULL beyond the last record, or if the batch was not begun. */
 unsigned char *siding_shm_record(const struct siding_shm_batch *batch, size_t i);
 
-/* Values as integers, or as n bytes in big-endian order as P4Runtime has them. -1 if a value has too many bytes. */
+/* Setters return 0, or -1 and change nothing: a value has too many bytes, records of the table lack the position, or an
+ * argument is NULL, such as a key that was not found. Values are integers, or n bytes in big-endian order as P4Runtime has
+ * them. */
 int siding_shm_set(unsigned char *record, const struct siding_shm_field *field, uint64_t value);
 int siding_shm_set_bytes(unsigned char *record, const struct siding_shm_field *field, const void *value, size_t n);
 /* The mask, or the high end of a range. */
@@ -149,12 +152,12 @@ int siding_shm_set_second(unsigned char *record, const struct siding_shm_key *ke
 int siding_shm_set_second_bytes(unsigned char *record, const struct siding_shm_key *key, const void *value, size_t n);
 /* The mask of an LPM element; for an optional one that is to match its value, its width. */
 int siding_shm_set_prefix(unsigned char *record, const struct siding_shm_key *key, uint32_t prefix_bits);
-void siding_shm_set_action(unsigned char *record, const struct siding_shm_table *table,
-                           const struct siding_shm_action *action);
-void siding_shm_set_member(unsigned char *record, const struct siding_shm_table *table, uint32_t member);
-void siding_shm_set_group(unsigned char *record, const struct siding_shm_table *table, uint32_t group);
-void siding_shm_set_priority(unsigned char *record, const struct siding_shm_table *table, int32_t priority);
-void siding_shm_set_idle_timeout(unsigned char *record, const struct siding_shm_table *table, uint64_t timeout_ns);
+int siding_shm_set_action(unsigned char *record, const struct siding_shm_table *table,
+                          const struct siding_shm_action *action);
+int siding_shm_set_member(unsigned char *record, const struct siding_shm_table *table, uint32_t member);
+int siding_shm_set_group(unsigned char *record, const struct siding_shm_table *table, uint32_t group);
+int siding_shm_set_priority(unsigned char *record, const struct siding_shm_table *table, int32_t priority);
+int siding_shm_set_idle_timeout(unsigned char *record, const struct siding_shm_table *table, uint64_t timeout_ns);
 
 /* Publishes a batch. */
 int siding_shm_submit(struct siding_shm *shm, struct siding_shm_batch *batch, uint64_t *number);

@@ -154,8 +154,27 @@ class Table:
             fields.append((param.name, of(param.n_bytes), param.offset))
         names, formats, offsets = zip(*fields)
         return numpy.dtype(
-            {"names": names, "formats": formats, "offsets": offsets, "itemsize": self.record_bytes}
+            {"names": names, "formats": formats, "offsets": offsets, "itemsize": self.record_bytes},
+            metadata={"siding": (self.name, self.program, self.hash)},
         )
+
+    def _payload(self, records):
+        """The bytes of records; fails if they were made for another table or another layout."""
+        kind = getattr(records, "dtype", None)
+        if kind is not None and kind.names:
+            of = (kind.metadata or {}).get("siding")
+            if of and of != (self.name, self.program, self.hash):
+                why = "another layout" if of[0] == self.name else f"`{of[0]}`"
+                raise Error(3, f"these are records of {why}, not of `{self.name}`")
+            # Operations of NumPy may lose the metadata; keys are the same fields at the same places then.
+            known = self.dtype()
+            odd = [name for name in known.names if kind.fields.get(name) != known.fields[name]]
+            if odd or kind.itemsize != self.record_bytes:
+                raise Error(3, f"these are no records of `{self.name}`: `{(odd or ['size'])[0]}` differs")
+        payload = records.tobytes() if hasattr(records, "tobytes") else bytes(records)
+        if not self.record_bytes or len(payload) % self.record_bytes:
+            raise Error(3, f"records of `{self.name}` have {self.record_bytes} bytes")
+        return payload
 
     def records(self, n, action=None):
         """`n` records, all zero, with the index of `action`."""
@@ -453,10 +472,9 @@ class Session:
         return _find(self.tables(parts), name, "table")
 
     def submit_records(self, table, op, records):
-        """Publishes records, an array of table.dtype() or bytes, and returns the number of the request."""
-        payload = records.tobytes() if hasattr(records, "tobytes") else bytes(records)
-        if not table.record_bytes or len(payload) % table.record_bytes:
-            raise Error(3, f"records of `{table.name}` have {table.record_bytes} bytes")
+        """Publishes records, an array of table.dtype() or bytes, and returns the number of the request. Records of another table
+        raise Error."""
+        payload = table._payload(records)
         return self._submit(
             _RECORDS,
             payload,

@@ -192,6 +192,35 @@ fn a7_a_lost_primary_promotes_nobody() {
     assert_eq!(sessions.close(B), []);
 }
 
+/// The fault of the default role.
+fn not_primary(elected: Option<u128>, highest: Option<u128>) -> SessionFault {
+    SessionFault::NotPrimary { role: role(""), elected, highest }
+}
+
+#[test]
+fn d1_refused_writers_hear_who_is_primary() {
+    let mut sessions = Sessions::new(DEVICE);
+    let text = |fault: SessionFault| fault.to_string();
+    let begin = "only the primary of the default role may do this, and ";
+    assert_eq!(
+        text(sessions.begin_write(&claim("", Some(1))).unwrap_err()),
+        format!("{begin}there is none: send a MasterArbitrationUpdate with an election id first")
+    );
+    sessions.arbitrate(A, bid("", Some(7))).unwrap();
+    assert_eq!(
+        text(sessions.begin_write(&claim("", Some(1))).unwrap_err()),
+        format!("{begin}that is the controller with election id 7")
+    );
+    sessions.close(A);
+    sessions.arbitrate(B, bid("", Some(5))).unwrap();
+    assert_eq!(
+        text(sessions.begin_write(&claim("", Some(5))).unwrap_err()),
+        format!(
+            "{begin}there is none: send a MasterArbitrationUpdate with election id 7 or a higher one first"
+        )
+    );
+}
+
 #[test]
 fn a8_a_new_primary_waits_for_writes_that_are_under_way() {
     let mut sessions = Sessions::new(DEVICE);
@@ -201,7 +230,7 @@ fn a8_a_new_primary_waits_for_writes_that_are_under_way() {
     // Others are told, the new one is not, and neither of them may write.
     assert_eq!(notices(&sessions.arbitrate(B, bid("", Some(2))).unwrap()), [(A, Some(2), TAKEN)]);
     for id in [1, 2] {
-        assert_eq!(sessions.begin_write(&claim("", Some(id))), Err(SessionFault::NotPrimary(role(""))));
+        assert_eq!(sessions.begin_write(&claim("", Some(id))), Err(not_primary(Some(2), Some(2))));
     }
     assert_eq!(sessions.end_write(first), []);
     let accepted = sessions.end_write(second);
@@ -341,13 +370,13 @@ fn b1_the_default_role_has_no_name() {
 fn b2_roles_have_primaries_of_their_own() {
     let mut sessions = Sessions::new(DEVICE);
     assert_eq!(sessions.begin_write(&claim("r", Some(1))), Err(SessionFault::UnknownRole(role("r"))));
-    assert_eq!(sessions.begin_write(&claim("", Some(1))), Err(SessionFault::NotPrimary(role(""))));
+    assert_eq!(sessions.begin_write(&claim("", Some(1))), Err(not_primary(None, None)));
     sessions.arbitrate(A, bid("r", Some(1))).unwrap();
     sessions.arbitrate(B, bid("", Some(2))).unwrap();
     assert!(sessions.begin_write(&claim("r", Some(1))).is_ok());
     assert!(sessions.begin_write(&claim("", Some(2))).is_ok());
-    assert_eq!(sessions.begin_write(&claim("", Some(1))), Err(SessionFault::NotPrimary(role(""))));
-    assert_eq!(sessions.begin_write(&claim("", None)), Err(SessionFault::NotPrimary(role(""))));
+    assert_eq!(sessions.begin_write(&claim("", Some(1))), Err(not_primary(Some(2), Some(2))));
+    assert_eq!(sessions.begin_write(&claim("", None)), Err(not_primary(Some(2), Some(2))));
     let elsewhere = WriterClaim { device_id: 8, ..claim("r", Some(1)) };
     assert_eq!(sessions.begin_write(&elsewhere).unwrap_err().code(), Code::NotFound);
 }

@@ -23,5 +23,6 @@ mod write;
 
 pub use detect::{Format, UnknownFormat, detect};
 pub use file::{Entries, Messages, Place, Written};
-pub use read::{Refusal, apply, read, refusals};
+pub use read::{Refusal, apply, read, read_with, refusals};
+pub use stf::ExactKeys;
 pub use write::write;

@@ -7,12 +7,23 @@ use control::{Schema, Target};
 use diagnostics::{Diagnostic, Span};
 use p4info::proto::p4::v1 as pb;
 use std::sync::Arc;
-use stf::{CommandKind, StepKind};
+use stf::{CommandKind, ExactKeys, StepKind};
 
-/// Reads the entries of a file. `name` is for messages.
+/// Reads the entries of a file. `name` is for messages. Exact keys that a script leaves out are 0.
 pub fn read(format: Format, name: &str, bytes: &[u8], schema: &Schema) -> Result<Entries, Messages> {
+    read_with(format, name, bytes, schema, ExactKeys::ZeroIfMissing)
+}
+
+/// Does what [`read`] does, with the meaning of exact keys that a script leaves out. Other formats never leave them out.
+pub fn read_with(
+    format: Format,
+    name: &str,
+    bytes: &[u8],
+    schema: &Schema,
+    exact_keys: ExactKeys,
+) -> Result<Entries, Messages> {
     let entries = match format {
-        Format::Script | Format::Bmv2 => from_script(format, name, &text(name, bytes)?, schema),
+        Format::Script | Format::Bmv2 => from_script(format, name, &text(name, bytes)?, schema, exact_keys),
         Format::RuntimeJson => runtime_json::read(name, &text(name, bytes)?, schema),
         Format::P4RuntimeText | Format::P4RuntimeJson | Format::P4RuntimeBinary => {
             from_request(format, name, bytes, schema)
@@ -75,12 +86,18 @@ fn text(name: &str, bytes: &[u8]) -> Result<String, Messages> {
         .map_err(|error| refusal(format!("{name}: byte {}: not UTF-8", error.utf8_error().valid_up_to())))
 }
 
-fn from_script(format: Format, name: &str, text: &str, schema: &Schema) -> Result<Entries, Messages> {
+fn from_script(
+    format: Format,
+    name: &str,
+    text: &str,
+    schema: &Schema,
+    exact_keys: ExactKeys,
+) -> Result<Entries, Messages> {
     let parsed = match format {
         Format::Bmv2 => stf::parse_bmv2(name, text, schema),
         _ => stf::parse(name, text),
     };
-    let (plan, unresolved) = stf::resolve(&parsed.script, schema);
+    let (plan, unresolved) = stf::resolve_with(&parsed.script, schema, exact_keys);
     let mut entries = Entries { name: name.to_owned(), ..Entries::default() };
     let said = &mut entries.messages.diagnostics;
     said.extend(parsed.diagnostics.into_vec());

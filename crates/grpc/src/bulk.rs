@@ -5,6 +5,7 @@
 
 use crate::bulk_v1::bulk_server::Bulk;
 use crate::device::Device;
+use crate::followers::Peer;
 use crate::local::{Local, LocalService, Program};
 use control::records::{N_RECORDS_OF_STEP, RecordCodes, RecordOp, RecordParts, RecordPlan};
 use control::session::{RoleName, WriterClaim};
@@ -29,6 +30,8 @@ const N_ANSWERS_MAX: usize = 8;
 const N_OF_CHUNK_MAX: u64 = 16 * N_RECORDS_OF_STEP as u64;
 /// Sets of one chunk at most: an empty one has two bytes.
 const N_SETS_MAX: usize = 4096;
+/// Entries for which a table makes room at most, for each entry that was written: a few bytes do not take all memory.
+const N_RESERVED_OF_ENTRY: u64 = 4096;
 /// Failures with a message: if the chunk does not say how many, and at most.
 const N_FAILURES: u32 = 100;
 const N_FAILURES_MAX: u32 = 10_000;
@@ -44,6 +47,17 @@ struct Parsed {
 /// Entries that the sets of a chunk claim to have.
 fn n_entries(chunk: &pb::Chunk) -> u64 {
     chunk.sets.iter().map(|set| u64::from(set.n)).sum()
+}
+
+/// Entries for which the table makes room after a set of which so many entries went well. The table makes no more than it may
+/// have.
+fn n_reserved(set: &pb::TableSet, op: RecordOp, n_ok: usize) -> u64 {
+    match op {
+        RecordOp::Insert | RecordOp::Upsert => {
+            set.n_expected.saturating_sub(n_ok as u64).min(N_RESERVED_OF_ENTRY * n_ok as u64)
+        }
+        RecordOp::Modify | RecordOp::Delete => 0,
+    }
 }
 
 /// The answer to a chunk, while it is applied.
@@ -199,10 +213,12 @@ impl<D: Device> LocalService<D> {
             let ParsedSet { op, mut records, metadata, faults } = parsed;
             let metadata: Vec<&[u8]> = metadata.iter().map(AsRef::as_ref).collect();
             let written = self.shared.write_table(&claim, program.number, (plan.table, n), |steps| {
-                if set.n_expected > 0 {
-                    steps.reserve(plan.table, set.n_expected);
+                let codes = steps.try_write_records(&plan, op, &mut records, &metadata)?;
+                let n_more = n_reserved(set, op, n - codes.n_failed);
+                if n_more > 0 {
+                    steps.reserve(plan.table, n_more);
                 }
-                steps.try_write_records(&plan, op, &mut records, &metadata)
+                Ok(codes)
             });
             match written {
                 Ok(mut codes) => {
@@ -345,15 +361,33 @@ impl<D: Device> Bulk for BulkService<D> {
     async fn read(&self, request: Request<pb::ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
         let (sender, receiver) = mpsc::channel(N_ANSWERS_MAX);
         let local = self.0.clone();
+        let peer = Peer::of(&request);
         let request = request.into_inner();
         let readers = Arc::clone(&self.0.shared.readers);
         tokio::spawn(readers.read(move |readers| {
             let closed = || sender.is_closed();
-            let read = local.bulk_read(&request, &mut |chunk| readers.send(&sender, Ok(chunk)), &closed);
+            let mut send = |chunk| readers.send(&sender, Ok(chunk));
+            let read = local.bulk_read(&request, peer, &mut send, &closed);
             if let Err(status) = read {
                 readers.send(&sender, Err(status));
             }
         }));
         Ok(Response::new(ReceiverStream::new(receiver)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_made_for_what_was_written() {
+        let room =
+            |n_expected, op, n_ok| n_reserved(&pb::TableSet { n_expected, ..Default::default() }, op, n_ok);
+        assert_eq!(room(50_000_000, RecordOp::Insert, 16_384), 50_000_000 - 16_384);
+        assert_eq!(room(50_000_000, RecordOp::Upsert, 1), 4096);
+        assert_eq!(room(u64::MAX, RecordOp::Insert, 0), 0);
+        assert_eq!(room(10, RecordOp::Insert, 20), 0);
+        assert_eq!(room(50_000_000, RecordOp::Delete, 16_384), 0);
     }
 }

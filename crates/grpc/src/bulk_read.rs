@@ -2,6 +2,7 @@
 
 use crate::device::Device;
 use crate::failure;
+use crate::followers::Peer;
 use crate::local::LocalService;
 use crate::service::Meaning;
 use crate::shared::lock;
@@ -97,6 +98,7 @@ impl<D: Device> LocalService<D> {
     pub(crate) fn bulk_read(
         &self,
         request: &pb::ReadRequest,
+        peer: Option<Peer>,
         send: Send<'_>,
         is_closed: &dyn Fn() -> bool,
     ) -> Result<(), Status> {
@@ -104,8 +106,18 @@ impl<D: Device> LocalService<D> {
         let mode = pb::read_request::Mode::try_from(request.mode).map_err(|_| {
             Status::invalid_argument(format!("`mode` has the unknown value {}", request.mode))
         })?;
+        let name = RoleName(request.role.as_str().into());
+        let _place = match mode {
+            // The primary has places of its own.
+            pb::read_request::Mode::Follow if !lock(&self.shared.controllers).is_primary(&name, peer) => {
+                Some(self.shared.followers.take(peer)?)
+            }
+            pb::read_request::Mode::Follow
+            | pb::read_request::Mode::Snapshot
+            | pb::read_request::Mode::Scan => None,
+        };
         let turn = self.shared.turns.take(Length::Short);
-        let Meaning { role, steps, .. } = self.shared.meaning(&RoleName(request.role.as_str().into()))?;
+        let Meaning { role, steps, .. } = self.shared.meaning(&name)?;
         let schema = Arc::clone(&steps.schema);
         let program = self.shared.programs.number(&schema);
         let mut tables = tables(&schema, &role, &request.table_ids)?;

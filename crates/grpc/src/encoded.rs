@@ -1,5 +1,6 @@
 //! The methods Write and Read: requests to write are not decoded before they are answered, and answers are made as bytes.
 
+use crate::bounded;
 use crate::device::Device;
 use crate::raw::RawCodec;
 use crate::shared::Shared;
@@ -101,7 +102,9 @@ impl<D: Device> ServerStreamingService<Bytes> for Read<D> {
     fn call(&mut self, request: Request<Bytes>) -> Self::Future {
         let shared = Arc::clone(&self.0);
         Box::pin(async move {
-            let decoded = pb::ReadRequest::decode(request.into_inner());
+            let bytes = request.into_inner();
+            bounded::check::<pb::ReadRequest>(&bytes)?;
+            let decoded = pb::ReadRequest::decode(bytes);
             let request =
                 decoded.map_err(|error| Status::invalid_argument(format!("no `ReadRequest`: {error}")))?;
             Ok(Response::new(read(&shared, request)))

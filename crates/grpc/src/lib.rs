@@ -11,12 +11,14 @@
 //! Start reading at [`Device`] and `service.rs`.
 
 mod answers;
+mod bounded;
 mod bulk;
 mod bulk_read;
 mod client;
 mod device;
 mod encoded;
 mod failure;
+mod followers;
 mod leaves;
 mod lists;
 mod local;

@@ -125,7 +125,7 @@ impl<D: Device> Local for LocalService<D> {
 
     fn stream(&self, requests: Requests) -> Inbox {
         let _context = self.runtime.enter();
-        stream::open(&self.shared, requests)
+        stream::open(&self.shared, requests, None)
     }
 }
 

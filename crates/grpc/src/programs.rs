@@ -5,10 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tonic::Status;
 
+/// So many programs have numbers before the ones of the next microsecond begin.
+const N_PROGRAMS_BITS: u32 = 12;
+
 /// All programs that were asked for, with their numbers.
 #[derive(Debug)]
 pub(crate) struct Programs {
-    /// Not a number of an earlier run of the switch.
+    /// Not a number of an earlier run of the switch, nor of another switch that has started in another microsecond.
     first: u64,
     known: Mutex<Known>,
 }
@@ -22,7 +25,7 @@ struct Known {
 impl Default for Programs {
     fn default() -> Programs {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Programs { first: (now.as_millis() as u64).max(1) << 16, known: Mutex::default() }
+        Programs { first: (now.as_micros() as u64).max(1) << N_PROGRAMS_BITS, known: Mutex::default() }
     }
 }
 

@@ -2,12 +2,13 @@
 
 use crate::answers::Answers;
 use crate::device::{ConfigFault, Device};
+use crate::followers::Peer;
 use crate::p4_v1::p4_runtime_server::P4Runtime;
 use crate::pipeline::{New, Pipelines};
 use crate::shared::{Shared, lock};
 use crate::steps::Steps;
 use crate::turn::{Length, Turn};
-use crate::{encoded, failure, stream};
+use crate::{bounded, encoded, failure, stream};
 use control::session::{Role, RoleName, SessionFault, WriteTicket, WriterClaim};
 use control::sync::{Migration, migrate};
 use control::translate::Translated;
@@ -95,9 +96,16 @@ impl<D: Device> Shared<D> {
 
     /// Answers an encoded `WriteRequest`.
     pub(crate) fn write_bytes(&self, request: &[u8]) -> Result<(), Status> {
+        bounded::check::<pb::WriteRequest>(request)?;
         match self.is_quick.then(|| WireRequest::scan(request)).flatten() {
             Some(wire) => self.write_wire(&wire, None),
-            None => self.write(&pb::WriteRequest::decode(request).map_err(damaged)?),
+            None => {
+                // Updates take memory: they are decoded for those who may write.
+                let head = p4runtime::wire::head(request).map_err(damaged)?;
+                self.check_device(head.device_id)?;
+                drop(self.begin_write(p4runtime::write_claim(&head))?);
+                self.write(&pb::WriteRequest::decode(request).map_err(damaged)?)
+            }
         }
     }
 
@@ -106,6 +114,7 @@ impl<D: Device> Shared<D> {
         if !self.is_quick || request.len() > AT_ONCE_BYTES_MAX {
             return None;
         }
+        bounded::check::<pb::WriteRequest>(request).ok()?;
         let wire = WireRequest::scan(request)?;
         let turn = self.turns.try_take(Length::of(wire.updates.len()))?;
         let is_free = self.pipelines.try_lock().is_ok() && !self.device.is_busy();
@@ -427,7 +436,8 @@ impl<D: Device> P4Runtime for Service<D> {
         &self,
         request: Request<Streaming<pb::StreamMessageRequest>>,
     ) -> Result<Response<Self::StreamChannelStream>, Status> {
-        Ok(Response::new(stream::open(&self.0, Box::pin(request.into_inner()))))
+        let peer = Peer::of(&request);
+        Ok(Response::new(stream::open(&self.0, Box::pin(request.into_inner()), peer)))
     }
 
     async fn capabilities(

@@ -2,6 +2,7 @@
 
 use crate::device::{ConfigFault, Device};
 use crate::failure;
+use crate::followers::{Followers, Peer};
 use crate::lists::Lists;
 use crate::outbox::{Bounds, Outbox};
 use crate::pipeline::{New, Pipelines};
@@ -24,6 +25,7 @@ pub(crate) struct Shared<D: Device> {
     /// For writes, and for beginning to read.
     pub(crate) turns: Turns,
     pub(crate) readers: Arc<Readers>,
+    pub(crate) followers: Arc<Followers>,
     pub(crate) pipelines: Mutex<Pipelines<D::Program>>,
     pub(crate) controllers: Mutex<Controllers>,
     /// Controllers may have a primary again.
@@ -49,6 +51,16 @@ pub(crate) struct Shared<D: Device> {
 pub(crate) struct Controllers {
     pub(crate) sessions: Sessions,
     pub(crate) outboxes: FxHashMap<StreamId, Outbox>,
+    /// Connections of streams; those of shared memory have none.
+    pub(crate) peers: FxHashMap<StreamId, Peer>,
+}
+
+impl Controllers {
+    /// Returns whether the primary of a role has its stream on this connection.
+    pub(crate) fn is_primary(&self, role: &RoleName, peer: Option<Peer>) -> bool {
+        let primary = self.sessions.primary(role);
+        peer.is_some() && primary.is_some_and(|stream| self.peers.get(&stream).copied() == peer)
+    }
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -63,8 +75,13 @@ impl<D: Device> Shared<D> {
             setting: Mutex::default(),
             turns: Turns::new(),
             readers: Arc::new(Readers::new()),
+            followers: Arc::default(),
             pipelines: Mutex::new(Pipelines::new(translation)),
-            controllers: Mutex::new(Controllers { sessions, outboxes: FxHashMap::default() }),
+            controllers: Mutex::new(Controllers {
+                sessions,
+                outboxes: FxHashMap::default(),
+                peers: FxHashMap::default(),
+            }),
             primary_came: Condvar::new(),
             lists: Mutex::default(),
             programs: Programs::default(),

@@ -2,6 +2,7 @@
 
 use crate::device::Device;
 use crate::failure;
+use crate::followers::Peer;
 use crate::outbox::{self, Inbox, Outbox};
 use crate::shared::{Shared, lock};
 use control::MessageKind;
@@ -20,10 +21,15 @@ use tonic::Status;
 pub type Requests = Pin<Box<dyn Stream<Item = Result<pb::StreamMessageRequest, Status>> + Send>>;
 
 /// Opens a stream. A task serves it until one of the ends closes.
-pub(crate) fn open<D: Device>(shared: &Arc<Shared<D>>, requests: Requests) -> Inbox {
+pub(crate) fn open<D: Device>(shared: &Arc<Shared<D>>, requests: Requests, peer: Option<Peer>) -> Inbox {
     let id = StreamId(shared.n_streams.fetch_add(1, Ordering::Relaxed));
     let (outbox, inbox) = outbox::pair(shared.bounds);
-    lock(&shared.controllers).outboxes.insert(id, outbox.clone());
+    let mut controllers = lock(&shared.controllers);
+    controllers.outboxes.insert(id, outbox.clone());
+    if let Some(peer) = peer {
+        controllers.peers.insert(id, peer);
+    }
+    drop(controllers);
     let closing = Closing { shared: Arc::clone(shared), id };
     tokio::spawn(serve(closing, outbox, requests));
     inbox
@@ -41,6 +47,7 @@ impl<D: Device> Drop for Closing<D> {
         if let Some(outbox) = controllers.outboxes.remove(&self.id) {
             outbox.close();
         }
+        controllers.peers.remove(&self.id);
         let effects = controllers.sessions.close(self.id);
         self.shared.carry_out(&controllers, effects);
     }
@@ -130,7 +137,7 @@ fn primary_role<D: Device>(
     };
     match controllers.sessions.primary(role) == Some(id) {
         true => Ok(role.clone()),
-        false => Err(refused(&SessionFault::NotPrimary(role.clone()), cause())),
+        false => Err(refused(&controllers.sessions.not_primary(role), cause())),
     }
 }
 

@@ -26,7 +26,9 @@ fn generated_code_has_not_drifted() {
         .unwrap();
     for name in ["p4.v1.rs", "siding.bulk.v1.rs"] {
         let committed = root.join("src/generated").join(name);
-        let wanted = fs::read(fresh.join(name)).unwrap();
+        // Lists are counted before they are decoded.
+        let wanted = fs::read_to_string(fresh.join(name)).unwrap();
+        let wanted = wanted.replace("tonic_prost::ProstCodec", "crate::bounded::BoundedCodec").into_bytes();
         if std::env::var_os("SIDING_BLESS").is_some() {
             fs::write(&committed, wanted).unwrap();
             continue;

@@ -7,6 +7,7 @@
 //! - [`read()`]: a `ReadRequest`, answered; one result for each entity asked for;
 //! - [`decode_update`], [`decode_query`], [`encode_entity`]: the parts of these;
 //! - [`Responses`], [`shortened`]: answers that clients accept;
+//! - [`check_bounds`]: whether a message takes too much memory when it is decoded;
 //! - [`decode_arbitration`], [`encode_notice`]: elections between controllers;
 //! - [`decode_stream_request`], [`encode_packet_in`] and others: messages of streams;
 //! - [`decode_pipeline_change`], [`config_response`]: programs;
@@ -22,6 +23,7 @@
 //! Start reading at [`write()`].
 
 mod answers;
+mod bounds;
 pub mod bulk;
 mod data;
 mod decode;
@@ -35,6 +37,7 @@ mod stream;
 pub mod wire;
 
 pub use answers::{RESPONSE_BYTES_MAX, Responses, STATUS_BYTES_MAX, shortened};
+pub use bounds::{Bounded, TooMany, check as check_bounds};
 pub use data::{decode_data, encode_data};
 pub use decode::decode_update;
 pub use encode::encode_entity;

@@ -115,7 +115,7 @@ fn controllers_write_and_read_over_sockets() {
 
 #[test]
 fn controllers_write_columns() {
-    for (figure, n_works, n_goals) in [("bulk", 3, 2), ("read", 5, 5)] {
+    for (figure, n_works, n_goals) in [("bulk", 3, 2), ("read", 5, 4)] {
         let Some(value) = control_figure(figure, "20000") else { return };
         let lines = value["lines"].as_array().unwrap();
         assert_eq!(lines.len(), 2 * n_works, "{value}");
@@ -124,6 +124,17 @@ fn controllers_write_columns() {
         assert!(lines.iter().all(is_counted), "{value}");
         assert_eq!(value["goals"].as_array().unwrap().len(), n_goals, "{value}");
     }
+}
+
+#[test]
+fn batches_are_for_one_figure() {
+    let output = Command::new(env!("CARGO_BIN_EXE_siding"))
+        .args(["bench", "control", "--figure", "bulk", "--batch", "10"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("--batch is for --figure plain"), "{said}");
 }
 
 #[test]

@@ -234,14 +234,77 @@ fn entries_go_to_a_file_and_back() {
     refuses(&[&address, "/no/such/dir/x.bulk"], "cannot write /no/such/dir/x.bulk");
     refuses(&[&address, "/dev/null"], "cannot write /dev/null: it is no regular file");
     refuses(&[&address, path, "--table", "flow"], "flow");
-    let other = Switch::start(dir.path(), "other", &PROGRAM.replace("size = 1048576", "size = 1000"));
-    let third = other.address.to_string();
-    refuses(&[path, &third], "the two programs differ in table `FlowIngress.flows`");
+    let key = &PROGRAM.replace("hdr.ports.dstPort: exact", "hdr.ports.dstPort: ternary");
+    let other = Switch::start(dir.path(), "other", key);
+    refuses(&[path, &other.address.to_string()], "the two programs differ in table `FlowIngress.flows`");
+    drop(other);
+    // A table may have another size, if the entries fit.
+    let small = Switch::start(dir.path(), "small", &PROGRAM.replace("size = 1048576", "size = 1000"));
+    let third = small.address.to_string();
+    for first in [path, &address] {
+        refuses(
+            &[first, &third],
+            "table `FlowIngress.flows` has 20000 entries, and that of the second switch has room for 1000: nothing was copied",
+        );
+    }
+    assert!(small.dump().is_empty());
+    drop(small);
+    for size in ["20000", "2000000"] {
+        let switch =
+            Switch::start(dir.path(), size, &PROGRAM.replace("size = 1048576", &format!("size = {size}")));
+        let (is_ok, out, error) = migrate(&[&address, &switch.address.to_string()]);
+        assert!(is_ok && out.starts_with("20000 entries"), "{out}{error}");
+    }
+    // A switch is not copied to itself, whatever its address is called.
+    let port = address.rsplit(':').next().unwrap();
+    for same in [&address, &format!("localhost:{port}")] {
+        refuses(&[&address, same], "the two addresses are those of one switch");
+    }
+    refuses(&["entries", &second], "there is no file `entries`, and it is no address HOST:PORT");
     // Another controller is there first.
-    let _other = to.elect();
+    let other = to.elect();
     refuses(&[path, &second], "--election-id names another id");
     let mut later = to.client.stream(bid(9)).unwrap();
     assert!(matches!(later.next(Duration::from_secs(30)).unwrap(), Next::Message(_)));
     refuses(&[path, &second, "--election-id", "2"], "--election-id 10 takes its place");
     assert!(migrate(&[path, &second, "--election-id", "10"]).0);
+    drop((other, later));
+    refuses(
+        &[path, &second, "--election-id", "2"],
+        "nobody is primary of the second switch, and election id 10 has won before",
+    );
+}
+
+#[test]
+fn keeping_up_says_when_it_is_in_step_and_ends_with_its_election() {
+    let dir = tempfile::tempdir().unwrap();
+    let (from, to) = (Switch::start(dir.path(), "from", PROGRAM), Switch::start(dir.path(), "to", PROGRAM));
+    let _primary = from.elect();
+    from.client.write_encoded(vec![from.request(Type::Insert, 0..5_000, 1)], 1).unwrap();
+    let mut running = Command::new(SIDING)
+        .args(["migrate", &from.address.to_string(), &to.address.to_string(), "--keep-up"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(running.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(
+        said.next().unwrap(),
+        "in step: 5000 entries and 0 changes copied; all further changes follow until an interrupt"
+    );
+    assert_eq!(to.dump(), from.dump());
+    from.client.write_encoded(vec![from.request(Type::Delete, 0..1_000, 1)], 1).unwrap();
+    let end = Instant::now() + Duration::from_secs(60);
+    while to.dump() != from.dump() {
+        assert!(Instant::now() < end, "the second switch does not follow");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // Nothing changes, and another controller takes the place.
+    let _other = to.client.stream(bid(7)).unwrap();
+    assert_eq!(
+        said.next().unwrap(),
+        "error: another controller has become primary of the second switch, with election id 7: entries that it has not got \
+         yet are missing there"
+    );
+    assert!(!running.wait().unwrap().success());
 }

@@ -204,6 +204,15 @@ fn entries_are_written_and_read() {
     assert_eq!(one(&["defaults"]).lines().count(), 7);
     assert_eq!(one(&["choices", "group=1"]), line(7));
     assert_eq!(one(&["memory", "index=3"]), "register_write Station.memory 3 0x0\n");
+    // One warning for all that the format has no words for.
+    let output = switch.output(&["read", "direct-counters"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && output.stdout.is_empty(), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(
+        said.contains(" are left out, the first is ") && said.contains("--format p4runtime-text"),
+        "{said}"
+    );
     assert_eq!(one(&["arrived", "index=2"]), "counter_write Station.arrived 2 0 0\n");
 
     assert_eq!(switch.text(&["write", &file, "--as", "delete"]), "");
@@ -340,6 +349,14 @@ fn faults_say_what_to_type() {
     let mut rest = String::new();
     told.read_line(&mut rest).unwrap();
     assert_eq!(rest, "backup: the highest election id is 5\n");
+    // The one with 5 has ended: nobody is primary, and less does not win.
+    rest.clear();
+    told.read_line(&mut rest).unwrap();
+    assert_eq!(rest, "backup: nobody is primary, and the highest election id was 5\n");
+    assert_eq!(
+        switch.fails(&["--election-id", "3", "write", &file], 1),
+        "error: nobody is primary, and election id 5 has won before: --election-id 5 or a higher one is needed\n"
+    );
     first.kill().unwrap();
     first.wait().unwrap();
 
@@ -424,6 +441,26 @@ fn certificates(dir: &Path) -> bool {
 }
 
 #[test]
+fn plain_text_for_other_machines_is_warned_of() {
+    let said_of = |args: &[&str]| {
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = siding();
+        command.args(["switch", "--no-p4", "--metrics-addr", "off", "--json", "--ctl-socket"]);
+        command.arg(dir.path().join("ctl")).args(args);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        child.kill().unwrap();
+        let output = child.wait_with_output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let said = said_of(&["--grpc-server-addr", "0.0.0.0:0"]);
+    assert_eq!(said.matches("is in plain text, for everybody who reaches it").count(), 1, "{said}");
+    assert!(!said_of(&["--grpc-server-addr", "127.0.0.1:0"]).contains("plain text"));
+    assert!(!said_of(&["--grpc-server-addr", "[::1]:0"]).contains("plain text"));
+}
+
+#[test]
 fn servers_with_tls_are_trusted_by_their_authority() {
     let dir = tempfile::tempdir().unwrap();
     if !certificates(dir.path()) {
@@ -454,4 +491,32 @@ fn servers_with_tls_are_trusted_by_their_authority() {
     let said = switch.fails(&["--tls-ca", &key, "capabilities"], 4);
     assert!(said.starts_with("error: "), "{said}");
     switch.fails(&["--tls-ca", "none.pem", "capabilities"], 4);
+}
+
+#[test]
+fn exact_keys_are_not_left_out() {
+    let switch = Switch::start(&["crates/bench/programs/control.p4"]);
+    let entry = |keys: &str, action: &str| format!("add flows {keys} {action}\n");
+    let keys = "hdr.ipv4.srcAddr:10.0.0.1 hdr.ipv4.dstAddr:10.0.0.2 hdr.ipv4.protocol:6 \
+                hdr.ports.srcPort:1 hdr.ports.dstPort:2";
+    switch.text(&["write", &switch.file("whole.stf", &entry(keys, "forward(port:1)"))]);
+    let part = keys.replace(" hdr.ipv4.protocol:6", "");
+    let file = switch.file("part.stf", &entry(&part, "forward(port:1)"));
+    for kind in ["insert", "modify", "delete"] {
+        let said = switch.fails(&["write", "--as", kind, &file], 2);
+        assert!(
+            said.contains("key element `hdr.ipv4.protocol` of table `FlowIngress.flows` is missing"),
+            "{said}"
+        );
+    }
+    let words =
+        |keys: &'static str| -> Vec<&str> { ["read", "flows"].into_iter().chain(keys.split(' ')).collect() };
+    let said = switch.fails(&["read", "flows", "hdr.ipv4.srcAddr:10.0.0.1"], 2);
+    assert_eq!(
+        said,
+        "error: the key `hdr.ipv4.dstAddr` of `FlowIngress.flows` is missing: P4Runtime finds an entry by all of its \
+         exact keys; give all of them, or none to read the whole table\n"
+    );
+    assert_eq!(switch.text(&words(keys)).lines().count(), 1);
+    assert_eq!(switch.text(&["read", "flows"]).lines().count(), 1);
 }

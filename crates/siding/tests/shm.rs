@@ -191,12 +191,41 @@ fn the_examples_of_the_page_run() {
     let script = blocks("python");
     assert_eq!(script.len(), 1);
     fs::write(dir.join("routes.py"), &script[0]).unwrap();
-    let mut command = Command::new(python);
+    let mut command = Command::new(&python);
     command.current_dir(root()).env("PYTHONDONTWRITEBYTECODE", "1");
     let output = command.arg(dir.join("routes.py")).arg(switch.socket()).output().unwrap();
     assert_eq!(good(&output), "Outcome(OK, n=100, n_failed=0, '')\n");
     assert_eq!(switch.n_entries(), n_before + 356);
+    let mut command = Command::new(&python);
+    command.env("PYTHONPATH", root().join("clients/python")).env("PYTHONDONTWRITEBYTECODE", "1");
+    let output = command.arg("-c").arg(OTHER_RECORDS).arg(switch.socket()).output().unwrap();
+    assert_eq!(
+        good(&output),
+        "INVALID_ARGUMENT: these are records of `Router.next_hops`, not of `Router.routes`\n\
+         INVALID_ARGUMENT: these are no records of `Router.routes`: `headers.ipv4.destination` differs\n\
+         INVALID_ARGUMENT: these are no records of `Router.routes`: `headers.ipv4.destination` differs\n\
+         Outcome(OK, n=2, n_failed=0, '')\n"
+    );
 }
+
+/// Writes records of another table, without and with the name of their table, and then records that lost it.
+const OTHER_RECORDS: &str = "\
+import sys, numpy, siding_shm as s
+with s.Session(sys.argv[1], election_id=3) as shm:
+    routes, hops = shm.table('routes'), shm.table('next_hops')
+    of_hops = hops.records(2, hops.actions[0])
+    plain = numpy.dtype({key: [of[i] for of in of_hops.dtype.fields.values()] for i, key in enumerate(['formats', 'offsets'])}
+        | {'names': list(of_hops.dtype.names), 'itemsize': of_hops.dtype.itemsize})
+    for records in (of_hops, of_hops.view(plain), numpy.zeros(2, [('a', '<u4'), ('b', '<u4')])):
+        try:
+            shm.write_records(routes, s.INSERT, records)
+        except s.Error as error:
+            print(error)
+    good = routes.records(4, routes.action('set_next_hop'))
+    good['headers.ipv4.destination'] = 0x0D000000 + 256 * numpy.arange(4)
+    good['headers.ipv4.destination/mask'] = 0xFFFFFF00
+    print(shm.write_records(routes, s.INSERT, good[1:3]))
+";
 
 /// Writes routes as structs of a header that was made before.
 const STRUCTS: &str = r#"

@@ -31,6 +31,6 @@ pub mod script;
 pub use dut::{Arriving, ControlOnly, Dut};
 pub use fate::Fate;
 pub use parse::{Parsed, is_bmv2_command, parse, parse_bmv2, parse_file, parse_short, parse_value};
-pub use resolve::{Plan, Step, StepKind, check_ports, resolve};
+pub use resolve::{ExactKeys, Plan, Step, StepKind, check_ports, resolve, resolve_with};
 pub use run::{Report, run, run_in_bursts};
 pub use script::{CommandKind, Form, Script};

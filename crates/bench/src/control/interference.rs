@@ -262,8 +262,6 @@ fn show(figures: &[Figure], n: usize, args: &BenchControlArgs) {
         "Packets on one core beside updates in steps of {N_RECORDS_OF_STEP} on another\n\n{}",
         report::aligned(&rows)
     );
-    for goal in goals.iter().filter(|goal| !goal.is_met()) {
-        text += &format!("\n{}: {:.1}, and at most {GOAL} is the goal", goal.name, goal.value);
-    }
-    output::out(&(text + "\n"));
+    text += &super::text_of_goals(&goals, |goal| (goal.name.clone(), "%"));
+    output::out(&text);
 }

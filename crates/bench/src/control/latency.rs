@@ -138,8 +138,6 @@ fn show(figures: &[Figure], args: &BenchControlArgs) {
         ]);
     }
     let mut text = format!("One update in each request\n\n{}", report::aligned(&rows));
-    for goal in goals.iter().filter(|goal| !goal.is_met()) {
-        text += &format!("\n{}: {:.0}, and at most {GOAL_US} is the goal", goal.name, goal.value);
-    }
-    output::out(&(text + "\n"));
+    text += &super::text_of_goals(&goals, |goal| (format!("{}, beside a writer", goal.name), "us"));
+    output::out(&text);
 }

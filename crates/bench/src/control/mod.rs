@@ -11,12 +11,17 @@ mod switch;
 
 use crate::args::{BenchControlArgs, ControlFigureArg};
 use crate::frontend::median;
-use crate::harness::Judged;
+use crate::harness::{Goal, Judged};
+use crate::report;
 use console::output::{self, Exit};
 use serde_json::{Value, json};
 use std::time::Instant;
 
 pub fn run(args: &BenchControlArgs) -> Exit {
+    if !args.batches.is_empty() && args.figure != ControlFigureArg::Plain {
+        output::error_line("--batch is for --figure plain: the other figures have batches of their own");
+        return Exit::Usage;
+    }
     let measured = match args.figure {
         ControlFigureArg::Plain => plain::measure(args),
         ControlFigureArg::Bulk => bulk::measure(args, false),
@@ -58,4 +63,41 @@ fn spread(rates: &[f64]) -> [String; 3] {
     let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let most = rates.iter().copied().fold(0.0, f64::max);
     [median(rates.to_vec()), least, most].map(|rate| format!("{:.0}", rate * 1e6))
+}
+
+/// Goals as text: what was measured, the goal, and whether it is met. `what_of` names a goal and its unit.
+fn text_of_goals(goals: &[Judged], what_of: impl Fn(&Judged) -> (String, &'static str)) -> String {
+    if goals.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![["goal for", "measured", "goal", ""].map(str::to_owned).to_vec()];
+    for judged in goals {
+        let (what, unit) = what_of(judged);
+        let goal = match judged.goal {
+            Goal::AtMost(limit) => format!("at most {limit} {unit}"),
+            Goal::AtLeast(limit) => format!("at least {limit} {unit}"),
+        };
+        let verdict = if judged.is_met() { "met" } else { "missed" };
+        rows.push(vec![what, format!("{:.2} {unit}", judged.value), goal, verdict.to_owned()]);
+    }
+    format!("\n{}", report::aligned(&rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_say_what_was_measured() {
+        let judged = |value, goal| Judged { name: "tcp_insert_mps".to_owned(), size: 1000, value, goal };
+        let goals = [judged(9.5, Goal::AtLeast(10.0)), judged(58.0, Goal::AtMost(60.0))];
+        let text = text_of_goals(&goals, |judged| (format!("{} of {}", judged.name, judged.size), "M/s"));
+        assert_eq!(
+            text,
+            "\ngoal for                 measured              goal\n\
+             tcp_insert_mps of 1000   9.50 M/s  at least 10 M/s  missed\n\
+             tcp_insert_mps of 1000  58.00 M/s   at most 60 M/s     met\n"
+        );
+        assert_eq!(text_of_goals(&[], |_| (String::new(), "")), "");
+    }
 }

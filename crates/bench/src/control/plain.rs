@@ -205,15 +205,10 @@ fn text_of(figures: &[Figure], goals: &[Judged]) -> String {
         "P4Runtime over a socket, one client, whose requests are encoded before\n\n{}",
         report::aligned(&rows)
     );
-    for goal in goals.iter().filter(|goal| !goal.is_met()) {
-        let (unit, wanted) = match goal.name.ends_with("_mps") {
-            true => ("million a second", GOAL),
-            false => ("times BMv2's rate", bmv2_goal(goal.size)),
-        };
-        text += &format!(
-            "\n{} in batches of {}: {:.2} {unit}, and {wanted} is the goal",
-            goal.name, goal.size, goal.value
-        );
-    }
-    text + "\n"
+    text += &super::text_of_goals(goals, |goal| {
+        let what = format!("{}, batches of {}", goal.name, report::short(goal.size));
+        let is_rate = goal.name.ends_with("_mps");
+        (what, if is_rate { "million entries/s" } else { "times the rate of BMv2" })
+    });
+    text
 }

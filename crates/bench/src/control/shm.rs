@@ -223,13 +223,8 @@ fn text_of(figures: &[Figure], goals: &[Judged]) -> String {
         "Records through shared memory, {N_SLOTS} slots; filling and a code for each entry count\n\n{}",
         report::aligned(&rows)
     );
-    for goal in goals.iter().filter(|goal| !goal.is_met()) {
-        text += &format!(
-            "\n{} of {} KiB: {:.2} million a second, and {GOAL} is the goal",
-            goal.name,
-            goal.size >> 10,
-            goal.value
-        );
-    }
-    text + "\n"
+    text += &super::text_of_goals(goals, |goal| {
+        (format!("{}, a ring of {} KiB", goal.name, goal.size >> 10), "million entries/s")
+    });
+    text
 }

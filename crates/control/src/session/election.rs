@@ -296,19 +296,30 @@ impl Sessions {
             self.roles.entry(role.clone()).or_default().n_writes += 1;
             return Ok(WriteTicket { role: role.clone() });
         }
-        let Some(state) = self.roles.get_mut(role) else {
+        let Some(state) = self.roles.get(role) else {
             return Err(match role.is_default() {
-                true => SessionFault::NotPrimary(role.clone()),
+                true => self.not_primary(role),
                 false => SessionFault::UnknownRole(role.clone()),
             });
         };
         let elected =
             state.primary.and_then(|id| self.streams.get(&id)).and_then(|stream| stream.election_id);
         if elected.is_none() || claim.election_id != elected {
-            return Err(SessionFault::NotPrimary(role.clone()));
+            return Err(self.not_primary(role));
         }
-        state.n_writes += 1;
+        self.roles.entry(role.clone()).or_default().n_writes += 1;
         Ok(WriteTicket { role: role.clone() })
+    }
+
+    /// The fault of a controller that is not the primary of a role.
+    pub fn not_primary(&self, role: &RoleName) -> SessionFault {
+        let state = self.roles.get(role);
+        let leader = state.and_then(|state| self.streams.get(&state.leader()?));
+        SessionFault::NotPrimary {
+            role: role.clone(),
+            elected: leader.and_then(|leader| leader.election_id),
+            highest: state.and_then(|state| state.highest),
+        }
     }
 
     /// A write has ended.

@@ -27,10 +27,14 @@ pub enum SessionFault {
     OtherSession { device_id: u64, role: RoleName },
     #[error("no controller has arbitrated for {0}: send a MasterArbitrationUpdate for it first")]
     UnknownRole(RoleName),
-    #[error(
-        "only the primary of {0} may do this: send a MasterArbitrationUpdate with the highest election id first"
-    )]
-    NotPrimary(RoleName),
+    #[error("only the primary of {role} may do this, and {}", primary_of(*elected, *highest))]
+    NotPrimary {
+        role: RoleName,
+        /// The election id of the controller that is primary, or about to be; `None` if nobody is.
+        elected: Option<u128>,
+        /// The highest election id that has won.
+        highest: Option<u128>,
+    },
     #[error("no forwarding pipeline config has been set")]
     NoPipeline,
     #[error("{role} may not {what}")]
@@ -50,8 +54,22 @@ impl SessionFault {
                 Code::ResourceExhausted
             }
             SessionFault::OtherSession { .. } | SessionFault::NoPipeline => Code::FailedPrecondition,
-            SessionFault::NotPrimary(_) | SessionFault::NotAllowed { .. } => Code::PermissionDenied,
+            SessionFault::NotPrimary { .. } | SessionFault::NotAllowed { .. } => Code::PermissionDenied,
         }
+    }
+}
+
+/// Says who is primary, and what becomes it.
+fn primary_of(elected: Option<u128>, highest: Option<u128>) -> String {
+    match (elected, highest) {
+        (Some(elected), _) => {
+            format!("that is the controller with election id {}", halves(elected))
+        }
+        (None, Some(highest)) => format!(
+            "there is none: send a MasterArbitrationUpdate with election id {} or a higher one first",
+            halves(highest)
+        ),
+        (None, None) => "there is none: send a MasterArbitrationUpdate with an election id first".to_owned(),
     }
 }
 

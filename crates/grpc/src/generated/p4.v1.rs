@@ -94,7 +94,7 @@ pub mod p4_runtime_client {
                         format!("Service was not ready: {}", e.into()),
                     )
                 })?;
-            let codec = tonic_prost::ProstCodec::default();
+            let codec = crate::bounded::BoundedCodec::default();
             let path = http::uri::PathAndQuery::from_static("/p4.v1.P4Runtime/Write");
             let mut req = request.into_request();
             req.extensions_mut().insert(GrpcMethod::new("p4.v1.P4Runtime", "Write"));
@@ -117,7 +117,7 @@ pub mod p4_runtime_client {
                         format!("Service was not ready: {}", e.into()),
                     )
                 })?;
-            let codec = tonic_prost::ProstCodec::default();
+            let codec = crate::bounded::BoundedCodec::default();
             let path = http::uri::PathAndQuery::from_static("/p4.v1.P4Runtime/Read");
             let mut req = request.into_request();
             req.extensions_mut().insert(GrpcMethod::new("p4.v1.P4Runtime", "Read"));
@@ -142,7 +142,7 @@ pub mod p4_runtime_client {
                         format!("Service was not ready: {}", e.into()),
                     )
                 })?;
-            let codec = tonic_prost::ProstCodec::default();
+            let codec = crate::bounded::BoundedCodec::default();
             let path = http::uri::PathAndQuery::from_static(
                 "/p4.v1.P4Runtime/SetForwardingPipelineConfig",
             );
@@ -172,7 +172,7 @@ pub mod p4_runtime_client {
                         format!("Service was not ready: {}", e.into()),
                     )
                 })?;
-            let codec = tonic_prost::ProstCodec::default();
+            let codec = crate::bounded::BoundedCodec::default();
             let path = http::uri::PathAndQuery::from_static(
                 "/p4.v1.P4Runtime/GetForwardingPipelineConfig",
             );
@@ -202,7 +202,7 @@ pub mod p4_runtime_client {
                         format!("Service was not ready: {}", e.into()),
                     )
                 })?;
-            let codec = tonic_prost::ProstCodec::default();
+            let codec = crate::bounded::BoundedCodec::default();
             let path = http::uri::PathAndQuery::from_static(
                 "/p4.v1.P4Runtime/StreamChannel",
             );
@@ -228,7 +228,7 @@ pub mod p4_runtime_client {
                         format!("Service was not ready: {}", e.into()),
                     )
                 })?;
-            let codec = tonic_prost::ProstCodec::default();
+            let codec = crate::bounded::BoundedCodec::default();
             let path = http::uri::PathAndQuery::from_static(
                 "/p4.v1.P4Runtime/Capabilities",
             );
@@ -428,7 +428,7 @@ pub mod p4_runtime_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = WriteSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
+                        let codec = crate::bounded::BoundedCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
                                 accept_compression_encodings,
@@ -475,7 +475,7 @@ pub mod p4_runtime_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ReadSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
+                        let codec = crate::bounded::BoundedCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
                                 accept_compression_encodings,
@@ -527,7 +527,7 @@ pub mod p4_runtime_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = SetForwardingPipelineConfigSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
+                        let codec = crate::bounded::BoundedCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
                                 accept_compression_encodings,
@@ -579,7 +579,7 @@ pub mod p4_runtime_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetForwardingPipelineConfigSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
+                        let codec = crate::bounded::BoundedCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
                                 accept_compression_encodings,
@@ -630,7 +630,7 @@ pub mod p4_runtime_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = StreamChannelSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
+                        let codec = crate::bounded::BoundedCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
                                 accept_compression_encodings,
@@ -678,7 +678,7 @@ pub mod p4_runtime_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = CapabilitiesSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
+                        let codec = crate::bounded::BoundedCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
                                 accept_compression_encodings,

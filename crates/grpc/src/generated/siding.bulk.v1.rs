@@ -96,7 +96,7 @@ pub mod bulk_client {
                         format!("Service was not ready: {}", e.into()),
                     )
                 })?;
-            let codec = tonic_prost::ProstCodec::default();
+            let codec = crate::bounded::BoundedCodec::default();
             let path = http::uri::PathAndQuery::from_static(
                 "/siding.bulk.v1.Bulk/Layout",
             );
@@ -124,7 +124,7 @@ pub mod bulk_client {
                         format!("Service was not ready: {}", e.into()),
                     )
                 })?;
-            let codec = tonic_prost::ProstCodec::default();
+            let codec = crate::bounded::BoundedCodec::default();
             let path = http::uri::PathAndQuery::from_static(
                 "/siding.bulk.v1.Bulk/Write",
             );
@@ -151,7 +151,7 @@ pub mod bulk_client {
                         format!("Service was not ready: {}", e.into()),
                     )
                 })?;
-            let codec = tonic_prost::ProstCodec::default();
+            let codec = crate::bounded::BoundedCodec::default();
             let path = http::uri::PathAndQuery::from_static("/siding.bulk.v1.Bulk/Read");
             let mut req = request.into_request();
             req.extensions_mut().insert(GrpcMethod::new("siding.bulk.v1.Bulk", "Read"));
@@ -317,7 +317,7 @@ pub mod bulk_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = LayoutSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
+                        let codec = crate::bounded::BoundedCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
                                 accept_compression_encodings,
@@ -366,7 +366,7 @@ pub mod bulk_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = WriteSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
+                        let codec = crate::bounded::BoundedCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
                                 accept_compression_encodings,
@@ -415,7 +415,7 @@ pub mod bulk_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ReadSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
+                        let codec = crate::bounded::BoundedCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
                                 accept_compression_encodings,

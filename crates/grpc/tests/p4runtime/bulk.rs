@@ -6,7 +6,8 @@ use grpc::{Client, ServerAddress};
 use p4info::proto::p4::v1 as p4;
 use p4info::proto::siding::bulk::v1 as pb;
 use pb::read_request::Mode;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// Entries of each kind that columns have, and one that they do not.
@@ -311,6 +312,69 @@ fn followers_see_changes() {
     drop(chunks);
     from.write(&["insert table_entry { table_id: $pairs exact(1,\\x0f) exact(2,\\x07) do(forward,\\x05) }"]);
     reader.join().unwrap();
+}
+
+/// The places of readers that follow are not for one client alone, and the primary always has one.
+#[test]
+fn a_client_follows_with_few_readers() {
+    let desk = desk_with_entries();
+    let request =
+        || pb::ReadRequest { device_id: DEVICE, mode: Mode::Follow.into(), ..pb::ReadRequest::default() };
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (sender, follows) = mpsc::channel();
+    let readers: Vec<_> = (0..4)
+        .map(|_| {
+            let (client, sender, over) = (client(&desk), sender.clone(), Arc::clone(&is_over));
+            std::thread::spawn(move || {
+                let take = |chunk: pb::Chunk| {
+                    if chunk.mark() == pb::Mark::Current {
+                        let _ = sender.send(());
+                    }
+                    !over.load(Ordering::Relaxed)
+                };
+                client.bulk_read(request(), take).unwrap();
+            })
+        })
+        .collect();
+    (0..4).for_each(|_| follows.recv_timeout(Duration::from_secs(20)).unwrap());
+    let more = client(&desk);
+    let failure = more.bulk_read(request(), |_| true).unwrap_err();
+    assert!(failure.code == Code::ResourceExhausted && failure.message.contains("4 readers"), "{failure}");
+    // Other reads are no matter of places.
+    assert!(!read(&more, Mode::Scan).is_empty());
+    let bid = p4::MasterArbitrationUpdate {
+        device_id: DEVICE,
+        election_id: Some(p4::Uint128 { high: 0, low: 9 }),
+        ..p4::MasterArbitrationUpdate::default()
+    };
+    let mut stream = more.stream(p4::stream_message_request::Update::Arbitration(bid)).unwrap();
+    stream.next(Duration::from_secs(20)).unwrap();
+    more.bulk_read(request(), |_| false).unwrap();
+    is_over.store(true, Ordering::Relaxed);
+    readers.into_iter().for_each(|reader| reader.join().unwrap());
+}
+
+/// Empty elements of lists are counted before they take memory, whoever sends them.
+#[test]
+fn messages_of_empty_elements_are_refused() {
+    let desk = desk_with_entries();
+    let client = client(&desk);
+    let is_refused = |failure: grpc::Failure| {
+        assert!(
+            failure.code == Code::InvalidArgument && failure.message.contains("elements, which are too many"),
+            "{failure}"
+        );
+    };
+    let updates = vec![p4::Update::default(); 1 << 18];
+    is_refused(
+        client.write(p4::WriteRequest { device_id: DEVICE, updates, ..Default::default() }).unwrap_err(),
+    );
+    let entities = vec![p4::Entity::default(); (1 << 18) + 1];
+    let read = p4::ReadRequest { device_id: DEVICE, entities, ..Default::default() };
+    is_refused(client.read(read, |_| ()).unwrap_err());
+    let sets = vec![pb::TableSet::default(); (1 << 18) + 1];
+    let chunk = pb::Chunk { device_id: DEVICE, sets, ..pb::Chunk::default() };
+    is_refused(client.bulk_write(std::iter::once(chunk), |_| true).unwrap_err());
 }
 
 /// A scan goes on where another one has ended.

@@ -137,7 +137,7 @@ pub struct TableSet {
     #[prost(message, optional, tag = "11")]
     pub meter: ::core::option::Option<Column>,
     /// A hint: so many entries will be inserted, these included. The table
-    /// makes room for them at once.
+    /// makes room for them, for 4096 at most for each entry of this set.
     #[prost(uint64, tag = "12")]
     pub n_expected: u64,
 }

@@ -83,6 +83,12 @@ pub fn apply(
     writer.written
 }
 
+/// Decodes a request without its updates.
+pub fn head(request: &[u8]) -> Result<pb::WriteRequest, prost::DecodeError> {
+    const UPDATES: u32 = 4;
+    pb::WriteRequest::decode(&*crate::bounds::without(request, UPDATES))
+}
+
 /// The updates of a request, for the program that has the plans of their tables.
 pub struct Decoded(Vec<Part>);
 

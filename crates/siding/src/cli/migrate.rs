@@ -2,7 +2,7 @@
 
 use clap::Args;
 use grpc::ServerAddress;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// A switch or a file.
@@ -19,8 +19,19 @@ impl FromStr for EndArg {
         if let Some(path) = text.strip_prefix("file:") {
             return Ok(EndArg::File(path.into()));
         }
-        let is_path = !text.starts_with("unix:") && (text.contains('/') || text.ends_with(".bulk"));
-        if is_path { Ok(EndArg::File(text.into())) } else { text.parse().map(EndArg::Switch) }
+        if text.starts_with("unix:") {
+            return text.parse().map(EndArg::Switch);
+        }
+        if text.contains('/') || text.ends_with(".bulk") {
+            return Ok(EndArg::File(text.into()));
+        }
+        match text.contains(':') {
+            true => text.parse().map(EndArg::Switch),
+            false if Path::new(text).exists() => Ok(EndArg::File(text.into())),
+            false => Err(format!(
+                "there is no file `{text}`, and it is no address HOST:PORT; write ./{text} for a file that is to be made"
+            )),
+        }
     }
 }
 
@@ -66,6 +77,9 @@ mod tests {
     fn addresses_and_files() {
         let file = |text: &str| matches!(text.parse::<EndArg>(), Ok(EndArg::File(_)));
         assert!(file("./x") && file("/tmp/x") && file("x.bulk") && file("file:x"));
-        assert!(!file("localhost:9559") && !file("unix:/tmp/x") && !file("localhost"));
+        assert!(file("Cargo.toml"));
+        assert!(!file("localhost:9559") && !file("unix:/tmp/x") && !file(":9559") && !file("[::1]:9559"));
+        let wrong = "localhost".parse::<EndArg>().unwrap_err();
+        assert!(wrong.starts_with("there is no file `localhost`, and it is no address HOST:PORT"), "{wrong}");
     }
 }

@@ -3,11 +3,21 @@
 use crate::output::{self, Exit};
 use control::{Schema, Target};
 use diagnostics::render::Style;
-use entries::{Entries, Format, Messages};
+use entries::{Entries, ExactKeys, Format, Messages};
 use std::path::Path;
 
 /// Reads the entries of a file, or of standard input; says what is wrong with them. Without a format, the contents tell.
 pub fn read_entries(schema: &Schema, path: &Path, format: Option<Format>) -> Result<Entries, Exit> {
+    read_entries_with(schema, path, format, ExactKeys::ZeroIfMissing)
+}
+
+/// Does what [`read_entries`] does, with the meaning of exact keys that a script leaves out.
+pub fn read_entries_with(
+    schema: &Schema,
+    path: &Path,
+    format: Option<Format>,
+    exact_keys: ExactKeys,
+) -> Result<Entries, Exit> {
     let shown = path.to_string_lossy();
     output::note_input(path);
     let bytes = output::read_file(path).map_err(|error| {
@@ -21,7 +31,7 @@ pub fn read_entries(schema: &Schema, path: &Path, format: Option<Format>) -> Res
             Exit::Usage
         })?,
     };
-    match entries::read(format, &shown, &bytes, schema) {
+    match entries::read_with(format, &shown, &bytes, schema, exact_keys) {
         Ok(entries) => {
             tell(&entries.messages);
             Ok(entries)

@@ -10,7 +10,7 @@ mod simulation;
 mod tint;
 mod warnings;
 
-pub use entries::{read_entries, tell, write_entries};
+pub use entries::{read_entries, read_entries_with, tell, write_entries};
 pub use front_end::FrontEnd;
 pub use load::{Analysable, load, load_counting, load_for_analysis, load_for_control, load_to_show};
 pub use packet::read_packet;

@@ -48,7 +48,7 @@ static uint64_t submit(struct siding_shm *shm, const struct places *at, enum sid
     for (size_t i = 0; i < n; i++) {
         unsigned char *record = siding_shm_record(&batch, i);
         need(siding_shm_set(record, &at->station->field, first + i) == 0, shm, "set");
-        siding_shm_set_action(record, at->table, at->forward);
+        need(siding_shm_set_action(record, at->table, at->forward) == 0, shm, "action");
         need(siding_shm_set(record, at->port, 3) == 0, shm, "set");
     }
     return siding_shm_submit(shm, &batch, &number) ? 0 : number;
@@ -77,6 +77,21 @@ static void check(struct siding_shm *shm)
     need(siding_shm_submit(shm, &batch, &number) == 0, shm, "submit");
     siding_shm_wait(shm, number, &outcome);
     need(outcome.n_failed == 1 && outcome.codes[0] == SIDING_SHM_OUT_OF_RANGE, shm, "out of range");
+    /* What is not found is NULL, and setters refuse it. */
+    const struct siding_shm_key *no_key = siding_shm_key(at.table, "nothing");
+    const struct siding_shm_action *no_action = siding_shm_action(at.table, "nothing");
+    need(!no_key && !no_action && !siding_shm_key(NULL, "station"), shm, "no such key");
+    need(!siding_shm_param(no_action, "port") && !siding_shm_action(NULL, "drop"), shm, "no such parameter");
+    need(siding_shm_begin(shm, at.table, SIDING_SHM_INSERT, 1, &batch) == 0, shm, "begin");
+    need(siding_shm_set(batch.records, NULL, 1) == -1 && siding_shm_set_prefix(batch.records, no_key, 1) == -1, shm, "set");
+    need(siding_shm_set_second(batch.records, no_key, 1) == -1, shm, "second");
+    need(siding_shm_set_action(batch.records, at.table, no_action) == -1, shm, "set action");
+    need(siding_shm_set_priority(batch.records, at.table, 1) == -1, shm, "exact entries have no priority");
+    need(siding_shm_set(siding_shm_record(&batch, 1), at.port, 1) == -1, shm, "beyond the last record");
+    siding_shm_abandon(shm, &batch);
+    need(!siding_shm_record(&batch, 0), shm, "abandoned");
+    need(siding_shm_submit(shm, &batch, &number) == SIDING_SHM_INVALID_ARGUMENT, shm, "submit nothing");
+    need(siding_shm_begin(shm, NULL, SIDING_SHM_INSERT, 1, &batch) == SIDING_SHM_INVALID_ARGUMENT, shm, "no table");
     /* No slot is free while batches are open. */
     struct siding_shm_batch open[64];
     int n_open = 0;

@@ -5,7 +5,7 @@
 //! - names of tables, actions, keys and so on may be any unambiguous end of the full name; `a$0.b` is `a[0].b`,
 //!   and `valid` is the validity of a header. Back ends without dots in names (eBPF) write `_` instead, and
 //!   number the keys `field0`, `field1`, ...: that is understood as well, with the other habits of these scripts;
-//! - keys that are not given are anything, or 0 where they are exact;
+//! - keys that are not given are anything, or 0 where they are exact, unless [`ExactKeys::Required`] is asked for;
 //! - the digits of a ternary value say which bits are compared, and those of an `lpm` value how long the prefix
 //!   is: `0x0a` is 8 bits, whatever the width of the key;
 //! - of several matching entries the one with the larger priority wins, as in P4Runtime. Since priorities begin
@@ -93,10 +93,26 @@ pub enum StepKind {
     ExpectDigest(DigestCheck),
 }
 
-/// Resolves a script against a program. Commands that cannot be done are left out and reported.
+/// The meaning of an exact key that a command leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExactKeys {
+    /// It is 0, as BMv2's runner has it.
+    ZeroIfMissing,
+    /// The command is refused.
+    Required,
+}
+
+/// Resolves a script against a program. Commands that cannot be done are left out and reported. Exact keys that are not
+/// given are 0.
 pub fn resolve(script: &Script, schema: &Schema) -> (Plan, Diagnostics) {
+    resolve_with(script, schema, ExactKeys::ZeroIfMissing)
+}
+
+/// Does what [`resolve`] does, with the meaning of exact keys that are not given.
+pub fn resolve_with(script: &Script, schema: &Schema, exact_keys: ExactKeys) -> (Plan, Diagnostics) {
     let mut resolver = Resolver {
         schema,
+        exact_keys,
         plan: Plan::default(),
         diagnostics: Diagnostics::new(),
         raised_priorities: FxHashSet::default(),
@@ -130,6 +146,7 @@ type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
 struct Resolver<'s> {
     schema: &'s Schema,
+    exact_keys: ExactKeys,
     plan: Plan,
     diagnostics: Diagnostics,
     /// Tables for which the script uses the priorities 0 and 1.

@@ -85,6 +85,7 @@ impl Resolver<'_> {
         for element in &schema.fields {
             let is_missing = found.iter().all(|m| m.field != element.id);
             if is_missing
+                && self.exact_keys == super::ExactKeys::ZeroIfMissing
                 && element.match_kind == MatchKind::Exact
                 && let ValueForm::Bits { width_bits } = element.value.form
             {

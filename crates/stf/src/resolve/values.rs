@@ -127,9 +127,10 @@ impl<'s> Resolver<'s> {
             }
         }
         for element in &schema.keys {
-            // A key that is not given is anything, or 0 where it has to be exact.
+            // A key that is not given is anything, or 0 where it has to be exact and scripts may leave it out.
             let is_given = given.iter().any(|(e, _)| e.id == element.id);
             if !is_given
+                && self.exact_keys == super::ExactKeys::ZeroIfMissing
                 && element.match_kind == MatchKind::Exact
                 && let ValueForm::Bits { width_bits } = element.value.form
             {

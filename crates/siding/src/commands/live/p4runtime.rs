@@ -2,11 +2,13 @@
 
 use super::super::compiler::Compiler;
 use crate::cli::{GrpcArgs, LiveArgs};
+use crate::output;
 use control::Code;
 use control::translate::{self, Rules};
 use dataplane::{PortSpec, Prepared, Switch, SwitchError};
 use grpc::{
-    Before, ConfigFault, Copy, Device, Limits, Listener, Messages, Packet, Server, ServerOptions, Tls, Work,
+    Address, Before, ConfigFault, Copy, Device, Limits, Listener, Messages, Packet, Server, ServerOptions,
+    Tls, Work,
 };
 use p4info::proto::p4::v1::ForwardingPipelineConfig;
 use std::path::Path;
@@ -33,6 +35,13 @@ impl Listening {
             decodes_in_full: args.grpc.grpc_full_decoder,
         };
         let listener = Listener::bind(&options.address).map_err(|error| error.to_string())?;
+        if options.tls.is_none() && is_open_to_others(&options.address) {
+            output::warning_line(&format!(
+                "P4Runtime at {} is in plain text, for everybody who reaches it; --grpc-server-ssl encrypts, and \
+                 127.0.0.1 is for this machine only",
+                options.address
+            ));
+        }
         Ok(Listening(Some((listener, options))))
     }
 
@@ -40,6 +49,14 @@ impl Listening {
         let Some((listener, options)) = self.0 else { return Ok(None) };
         let device = LiveDevice { switch: Arc::clone(switch), compiler: Arc::clone(compiler) };
         Server::start_on(listener, device, options).map(Some).map_err(|error| error.to_string())
+    }
+}
+
+/// Returns whether other machines reach an address.
+fn is_open_to_others(address: &Address) -> bool {
+    match address {
+        Address::Tcp(address) => !address.ip().to_canonical().is_loopback(),
+        Address::Unix(_) => false,
     }
 }
 

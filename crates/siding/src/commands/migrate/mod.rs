@@ -10,12 +10,14 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Chunks that wait between the two ends.
 const N_WAITING: usize = 4;
 /// Failures that are shown.
 const N_SHOWN: usize = 10;
+/// Time between two words about how far it is.
+const PROGRESS_TIME: Duration = Duration::from_secs(10);
 
 /// The entries that have been copied.
 #[derive(Debug, Default)]
@@ -25,6 +27,24 @@ struct Copied {
     n_changes: u64,
     n_failed: u64,
     failures: Vec<String>,
+    /// Chunks that were read and not yet written.
+    n_chunks_waiting: u64,
+    /// The first switch has no more changes.
+    is_current: bool,
+    was_in_step: bool,
+}
+
+impl Copied {
+    /// Says once that the second switch has what the first one has.
+    fn tell_in_step(&mut self) {
+        if self.is_current && self.n_chunks_waiting == 0 && !self.was_in_step {
+            self.was_in_step = true;
+            let (n_entries, n_changes) = (self.n_entries, self.n_changes);
+            output::err(&format!(
+                "in step: {n_entries} entries and {n_changes} changes copied; all further changes follow until an interrupt\n"
+            ));
+        }
+    }
 }
 
 pub fn run(args: &MigrateArgs) -> Exit {
@@ -66,7 +86,7 @@ fn migrate(args: &MigrateArgs) -> Result<Copied, Exit> {
         return Err(Exit::Usage);
     }
     let mut reader = Reader::open(args)?;
-    let writer = Writer::open(args, &reader.header)?;
+    let writer = Writer::open(args, &reader)?;
     let (sender, chunks) = sync_channel(N_WAITING);
     let is_over = Arc::new(AtomicBool::new(false));
     if args.keep_up {
@@ -81,10 +101,18 @@ fn migrate(args: &MigrateArgs) -> Result<Copied, Exit> {
         let keeps_up = args.keep_up;
         let reading = scope.spawn(move || {
             let mut is_scanned = false;
+            let mut told = Instant::now();
             reader.read(&mut |chunk| {
                 match chunk.mark() {
                     pb::Mark::Scanned => is_scanned = true,
-                    pb::Mark::Current => return Ok(keeps_up && !over.load(Ordering::Acquire)),
+                    pb::Mark::Current => {
+                        let mut copied = counted.lock().unwrap_or_else(PoisonError::into_inner);
+                        copied.is_current = true;
+                        if keeps_up {
+                            copied.tell_in_step();
+                        }
+                        return Ok(keeps_up && !over.load(Ordering::Acquire));
+                    }
                     pb::Mark::Lost => {
                         output::error_line("entries change faster than they can be copied: try again");
                         return Err(Exit::Failed);
@@ -95,16 +123,29 @@ fn migrate(args: &MigrateArgs) -> Result<Copied, Exit> {
                     chunk.sets.iter().map(|set| u64::from(set.n)).sum::<u64>() + chunk.entities.len() as u64;
                 let mut copied = counted.lock().unwrap_or_else(PoisonError::into_inner);
                 *(if is_scanned { &mut copied.n_changes } else { &mut copied.n_entries }) += n;
+                copied.is_current = false;
+                copied.n_chunks_waiting += u64::from(n > 0);
+                if told.elapsed() >= PROGRESS_TIME {
+                    told = Instant::now();
+                    output::err(&format!(
+                        "{} entries and {} changes so far\n",
+                        copied.n_entries, copied.n_changes
+                    ));
+                }
                 drop(copied);
                 Ok(n == 0 || sender.send(chunk).is_ok())
             })
         });
         let counted = Arc::clone(&copied);
-        let written = writer.write(chunks, &mut |done| {
+        let written = writer.write(chunks, &is_over, &mut |done| {
             let mut copied = counted.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(status) = &done.status {
-                output::error_line(&status.message);
+                output::error_line(&format!("the second switch refuses entries: {}", status.message));
                 return Err(Exit::Failed);
+            }
+            copied.n_chunks_waiting -= 1;
+            if keeps_up {
+                copied.tell_in_step();
             }
             copied.n_failed += done.n_failed;
             let n_left = N_SHOWN.saturating_sub(copied.failures.len());

@@ -3,10 +3,10 @@
 use super::{Connected, usage};
 use crate::cli::ReadArgs;
 use crate::output::{self, Exit};
-use control::schema::{Object, Objects};
-use control::{Entity, Problem, Schema, TableEntry, TableId, Update, UpdateKind};
+use control::schema::{KeyElement, Object, Objects, Table};
+use control::{Entity, MatchKind, Problem, Schema, TableEntry, TableId, Update, UpdateKind};
 use diagnostics::suggest;
-use entries::Format;
+use entries::{ExactKeys, Format};
 use p4info::proto::p4::v1 as pb;
 use pb::entity::Entity as Asked;
 use pb::packet_replication_engine_entry::Type as Replication;
@@ -324,8 +324,10 @@ fn matches(
         Some(_) | None => (*word).to_owned(),
     });
     let keys: Vec<String> = named.collect();
+    check_whole(table, &keys)?;
     let line = format!("remove {}{priority} {}\n", table.names.name, keys.join(" "));
-    let read = entries::read(Format::Script, "the condition", line.as_bytes(), schema);
+    let read =
+        entries::read_with(Format::Script, "the condition", line.as_bytes(), schema, ExactKeys::Required);
     let read = read.map_err(|messages| {
         let said = messages.diagnostics.iter().map(|said| said.message.clone());
         said.chain(messages.errors).collect::<Vec<_>>().join("; ")
@@ -338,6 +340,22 @@ fn matches(
     match p4runtime::encode_entity(schema, &Entity::TableEntry(key)).entity {
         Some(Asked::TableEntry(entry)) => Ok(entry.r#match),
         _ => Ok(Vec::new()),
+    }
+}
+
+/// Fails if an exact key is missing. Keys whose names are unknown are left to the parser of the condition.
+fn check_whole(table: &Table, keys: &[String]) -> Result<(), String> {
+    let name = |word: &String| word.split(':').next().unwrap_or_default().trim_matches('"').to_owned();
+    let given = keys.iter().map(|word| table.find_key(&name(word)).map(|key| key.id));
+    let Ok(given) = given.collect::<Result<Vec<_>, _>>() else { return Ok(()) };
+    let missing = |key: &&KeyElement| key.match_kind == MatchKind::Exact && !given.contains(&key.id);
+    match table.keys.iter().find(missing) {
+        Some(key) => Err(format!(
+            "the key `{}` of `{}` is missing: P4Runtime finds an entry by all of its exact keys; give all of them, or none to \
+             read the whole table",
+            key.name, table.names.name
+        )),
+        None => Ok(()),
     }
 }
 
@@ -423,8 +441,13 @@ impl Connected<'_> {
                 ));
             }
         }
-        for what in &left_out {
-            output::warning_line(&format!("left out: {what}; --format p4runtime-text has it"));
+        match left_out.as_slice() {
+            [] => {}
+            [what] => output::warning_line(&format!("left out: {what}; --format p4runtime-text has it")),
+            [first, ..] => output::warning_line(&format!(
+                "{} entities are left out, the first is {first}; --format p4runtime-text has them",
+                left_out.len()
+            )),
         }
         read.map(|()| Exit::Ok)
     }

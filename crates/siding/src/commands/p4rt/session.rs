@@ -18,6 +18,8 @@ pub struct Session<'c> {
     /// The election id with which it writes; some servers give the primary none.
     pub election_id: Option<pb::Uint128>,
     pub is_primary: bool,
+    /// This client or another controller is primary.
+    pub is_led: bool,
     /// The highest id that any controller has bidden.
     pub highest: u128,
 }
@@ -47,7 +49,7 @@ impl Connected<'_> {
         let elected = || -> Result<Session<'_>, Failure> {
             let stream = self.client.stream(self.bid(self.args.election_id))?;
             let election_id = self.args.election_id.map(halves);
-            let mut session = Session { stream, election_id, is_primary: false, highest: 0 };
+            let mut session = Session { stream, election_id, is_primary: false, is_led: false, highest: 0 };
             let status = session.notice()?;
             if self.args.election_id.is_none() && status == Code::NotFound {
                 let id = session.highest.max(1);
@@ -66,11 +68,16 @@ impl Connected<'_> {
         if session.is_primary {
             return Ok(session);
         }
-        let next = session.highest.saturating_add(1);
-        output::error_line(&format!(
-            "another controller is primary, with election id {}; --election-id {next} takes its place",
-            session.highest
-        ));
+        let highest = session.highest;
+        let next = highest.saturating_add(1);
+        output::error_line(&match session.is_led {
+            true => format!(
+                "another controller is primary, with election id {highest}; --election-id {next} takes its place"
+            ),
+            false => format!(
+                "nobody is primary, and election id {highest} has won before: --election-id {highest} or a higher one is needed"
+            ),
+        });
         Err(Exit::Failed)
     }
 
@@ -109,6 +116,7 @@ impl Session<'_> {
     pub fn take_notice(&mut self, notice: &pb::MasterArbitrationUpdate) -> Code {
         let status = Code::of_number(notice.status.as_ref().map_or(0, |status| status.code));
         self.is_primary = status == Code::Ok;
+        self.is_led = status != Code::NotFound;
         self.highest = notice.election_id.map_or(0, number);
         status
     }

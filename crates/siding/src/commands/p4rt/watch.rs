@@ -115,6 +115,9 @@ fn print_role(session: &Session<'_>, before: &mut String) {
     let what = match session.is_primary {
         true => format!("primary with election id {}", session.highest),
         false if session.highest == 0 => "backup: nobody is primary".to_owned(),
+        false if !session.is_led => {
+            format!("backup: nobody is primary, and the highest election id was {}", session.highest)
+        }
         false => format!("backup: the highest election id is {}", session.highest),
     };
     if what != *before {

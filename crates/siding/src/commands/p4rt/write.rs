@@ -5,9 +5,9 @@ use super::session::Session;
 use super::{Connected, usage};
 use crate::cli::{AtomicityArg, WriteArgs, WriteKindArg};
 use crate::output::{self, Exit};
-use crate::program::{read_entries, tell};
+use crate::program::{read_entries_with, tell};
 use control::{Atomicity, Code, Entity, Schema, TableEntry, Update, UpdateKind};
-use entries::{Entries, Refusal};
+use entries::{Entries, ExactKeys, Refusal};
 use grpc::Failure;
 use p4info::proto::p4::v1 as pb;
 
@@ -29,7 +29,7 @@ impl Connected<'_> {
         let format = args.format.map(|format| format.format());
         let mut files = Vec::new();
         for path in &args.files {
-            let mut entries = read_entries(&schema, path, format)?;
+            let mut entries = read_entries_with(&schema, path, format, ExactKeys::Required)?;
             change(&mut entries, args.kind);
             if let Some(atomicity) = args.atomicity {
                 entries.batch.atomicity = match atomicity {
