@@ -109,7 +109,7 @@ impl<D: Device> LocalService<D> {
         let name = RoleName(request.role.as_str().into());
         let _place = match mode {
             // The primary has places of its own.
-            pb::read_request::Mode::Follow if !lock(&self.shared.controllers).is_primary(&name, peer) => {
+            pb::read_request::Mode::Follow if !lock(&self.shared.controllers).is_primary(peer) => {
                 Some(self.shared.followers.take(peer)?)
             }
             pb::read_request::Mode::Follow

@@ -1,5 +1,5 @@
-//! Places of readers that follow tables. A switch has few, so no client may take all of them, and the primary controller always
-//! finds one.
+//! Places of readers that follow tables. A switch has few, so no client may take all of them, and the primary of the default role
+//! always finds one.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,8 @@ use tonic::{Request, Status};
 
 /// Readers of one client that follow at a time.
 const N_OF_CLIENT_MAX: usize = 4;
-/// Readers that follow at a time, of all that are not on the connection of a primary controller. The switch has 16 places.
+/// Readers that follow at a time, of all that are not on the connection of the primary of the default role. The switch has 16
+/// places.
 const N_OF_OTHERS_MAX: usize = 12;
 
 /// The other end of a connection.
@@ -50,7 +51,7 @@ impl Peer {
 /// The readers that follow.
 #[derive(Debug, Default)]
 pub(crate) struct Followers {
-    /// Their clients, but for those on the connection of a primary.
+    /// Their clients, but for those on the connection of the primary.
     others: Mutex<Vec<Option<Client>>>,
 }
 
@@ -66,7 +67,7 @@ impl Followers {
         self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place for a reader that is not on the connection of a primary. Fails if its client has too many, or all clients
+    /// Takes a place for a reader that is not on the connection of the primary. Fails if its client has too many, or all clients
     /// together have.
     pub(crate) fn take(self: &Arc<Followers>, peer: Option<Peer>) -> Result<Place, Status> {
         let client = peer.map(Peer::client);

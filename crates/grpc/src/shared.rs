@@ -56,9 +56,10 @@ pub(crate) struct Controllers {
 }
 
 impl Controllers {
-    /// Returns whether the primary of a role has its stream on this connection.
-    pub(crate) fn is_primary(&self, role: &RoleName, peer: Option<Peer>) -> bool {
-        let primary = self.sessions.primary(role);
+    /// Returns whether the primary of the default role has its stream on this connection. Anybody may become primary of another
+    /// role that nobody has taken.
+    pub(crate) fn is_primary(&self, peer: Option<Peer>) -> bool {
+        let primary = self.sessions.primary(&RoleName::default());
         peer.is_some() && primary.is_some_and(|stream| self.peers.get(&stream).copied() == peer)
     }
 }

@@ -94,7 +94,7 @@ mod tests {
         let text = text_of_goals(&goals, |judged| (format!("{} of {}", judged.name, judged.size), "M/s"));
         assert_eq!(
             text,
-            "\ngoal for                 measured              goal\n\
+            "\ngoal for                 measured             goal\n\
              tcp_insert_mps of 1000   9.50 M/s  at least 10 M/s  missed\n\
              tcp_insert_mps of 1000  58.00 M/s   at most 60 M/s     met\n"
         );
