@@ -14,10 +14,32 @@
 #include "table/sd_structures.h"
 #include "table/sd_table.h"
 
-/* Workers read the number of entries without synchronisation. */
+/* Bytes of memory that a hit touches, about. */
+SD_INLINE uint32_t sd_touched_bytes(const struct sd_table *t)
+{
+    return t->structure && t->structure->touched_bytes ? t->structure->touched_bytes(t) : t->entry_bytes;
+}
+
+/* Bytes of entries that workers need not know of. */
+#define SD_NEW_BYTES_MAX ((int64_t)SD_CACHED_BYTES / 64)
+
+/* Workers read without synchronisation whether the table exceeds the cache. */
 SD_INLINE void sd_table_add_entries(struct sd_table *t, uint64_t n)
 {
     __atomic_store_n(&t->n_entries, t->n_entries + n, __ATOMIC_RELAXED);
+    bool exceeds_cache = t->n_entries > t->n_entries_cached_max;
+    if (SD_UNLIKELY(exceeds_cache != t->exceeds_cache))
+        __atomic_store_n(&t->exceeds_cache, exceeds_cache, __ATOMIC_RELAXED);
+    t->n_new_bytes += (int64_t)n * sd_touched_bytes(t);
+}
+
+/* Tells the instance of the bytes of new and removed entries, if they are many: all workers read what it knows. */
+SD_INLINE void sd_table_tell_bytes(struct sd_instance *instance, struct sd_table *t)
+{
+    if (t->n_new_bytes >= -SD_NEW_BYTES_MAX && t->n_new_bytes <= SD_NEW_BYTES_MAX)
+        return;
+    sd_instance_add_bytes(instance, (uint64_t)t->n_new_bytes);
+    t->n_new_bytes = 0;
 }
 
 /*
@@ -246,12 +268,6 @@ SD_LOCAL void sd_table_lay_out(struct sd_table *t)
     t->meter_at = type->has_direct_meter ? (uint32_t)at : 0;
     at += type->has_direct_meter ? sizeof(struct sd_meter) : 0;
     t->entry_bytes = (uint32_t)sd_round_up(at, SD_DATA_ALIGN);
-}
-
-/* Bytes of memory that a hit touches, about. */
-SD_INLINE uint32_t sd_touched_bytes(const struct sd_table *t)
-{
-    return t->structure && t->structure->touched_bytes ? t->structure->touched_bytes(t) : t->entry_bytes;
 }
 
 /* Without entry_ops: see sd_table_init. False when memory is short; sd_table_free has to be called then, too. */

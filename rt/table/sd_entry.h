@@ -91,6 +91,10 @@ _Static_assert(sizeof(struct sd_default_cells) == SD_LINE_BYTES, "the cells of t
 
 struct sd_entry_ops;
 
+/*
+ * What lookups read stands first, and what the control plane writes with each entry on lines of its own: workers would wait
+ * for a line that another core writes.
+ */
 struct sd_table {
     const struct sd_table_type *type;
     /* Operations of type->structure, and of entries as records or inline. */
@@ -101,35 +105,16 @@ struct sd_table {
     uint32_t data_bytes;
     uint32_t n_workers;
     struct sd_chunk *chunks;
-    uint64_t n_chunks, chunks_capacity;
-    /* Memory of the chunks. */
-    struct sd_blocks blocks;
-    /* For each chunk; NULL: nothing is carried over. Chunks from `carried_capacity` on carry nothing. */
-    struct sd_carried **carried;
-    uint64_t carried_capacity;
-    /* Number of slots ever used. */
-    uint32_t n_slots;
-    /* The free ones among them; the last one is taken first. */
-    uint32_t *free_slots;
-    uint64_t n_free_slots, free_slots_capacity;
-    /* Two lists of removed entries, the first removed first: those removed since, and those that wait for
-       `waiting_stamp`. */
-    uint32_t removed_slot, last_removed_slot, waiting_slot, n_removed_slots;
-    uint64_t waiting_stamp;
-    /* The instance's. */
-    struct sd_epochs *epochs;
-    /* Outgrown arrays of chunks. */
-    struct sd_limbo limbo;
-    uint64_t n_entries, n_timed;
-    /* A table with more entries exceeds the cache: SD_CACHED_BYTES_LARGE. */
-    uint64_t n_entries_cached_max;
-    uint64_t next_handle;
-    /* Insertion order: slot + 1 of each entry; inline entries: the hash of the key. */
-    struct sd_order order;
     /* Random multipliers of sd_key_hash: for keys, then for masks. */
     uint64_t *secrets;
     /* The mask of an entry whose key elements are all exact. */
     uint8_t *ones;
+    uint32_t default_action;
+    /* The entries exceed the cache: there are more than `n_entries_cached_max`. */
+    bool exceeds_cache;
+    uint8_t *default_data;
+    /* For each worker; NULL without direct counters and meters. */
+    struct sd_default_cells *default_cells;
 
     /* The lookup structure: type->structure says which. */
     union {
@@ -151,11 +136,37 @@ struct sd_table {
         };
     };
 
-    uint32_t default_action;
-    uint8_t *default_data;
-    /* For each worker; NULL without direct counters and meters. */
-    struct sd_default_cells *default_cells;
-    struct sd_meter default_meter;
+    /* Workers write it, too. */
+    struct sd_meter default_meter __attribute__((aligned(SD_LINE_BYTES)));
+
+    uint64_t n_chunks __attribute__((aligned(SD_LINE_BYTES)));
+    uint64_t chunks_capacity;
+    /* Memory of the chunks. */
+    struct sd_blocks blocks;
+    /* For each chunk; NULL: nothing is carried over. Chunks from `carried_capacity` on carry nothing. */
+    struct sd_carried **carried;
+    uint64_t carried_capacity;
+    /* Number of slots ever used. */
+    uint32_t n_slots;
+    /* The free ones among them; the last one is taken first. */
+    uint32_t *free_slots;
+    uint64_t n_free_slots, free_slots_capacity;
+    /* Two lists of removed entries, the first removed first: those removed since, and those that wait for
+       `waiting_stamp`. */
+    uint32_t removed_slot, last_removed_slot, waiting_slot, n_removed_slots;
+    uint64_t waiting_stamp;
+    /* The instance's. */
+    struct sd_epochs *epochs;
+    /* Outgrown arrays of chunks. */
+    struct sd_limbo limbo;
+    uint64_t n_entries, n_timed;
+    /* SD_CACHED_BYTES_LARGE in entries. */
+    uint64_t n_entries_cached_max;
+    uint64_t next_handle;
+    /* Change of the bytes of entries that the instance does not know yet. */
+    int64_t n_new_bytes;
+    /* Insertion order: slot + 1 of each entry; inline entries: the hash of the key. */
+    struct sd_order order;
 };
 
 /*

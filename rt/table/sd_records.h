@@ -44,7 +44,6 @@ SD_LOCAL uint32_t sd_record_add(struct sd_instance *instance, struct sd_table *t
     t->n_timed += sd_entry_is_timed(t, e);
     sd_order_add(&t->order, e->handle, (uint64_t)e->slot + 1);
     sd_table_add_entries(t, 1);
-    sd_instance_add_bytes(instance, sd_touched_bytes(t));
     *handle = e->handle;
     return SD_OK;
 }
@@ -77,6 +76,7 @@ SD_LOCAL uint32_t sd_record_insert(struct sd_instance *instance, struct sd_table
             n_inserted += status == SD_OK;
         }
     }
+    sd_table_tell_bytes(instance, t);
     return n_inserted;
 }
 
@@ -239,7 +239,7 @@ SD_LOCAL uint32_t sd_record_remove(struct sd_instance *instance, struct sd_table
             n_removed += status == SD_OK;
         }
     }
-    sd_instance_add_bytes(instance, -(uint64_t)n_removed * sd_touched_bytes(t));
+    sd_table_tell_bytes(instance, t);
     return n_removed;
 }
 

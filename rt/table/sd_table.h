@@ -60,7 +60,7 @@ SD_ALWAYS_INLINE bool sd_table_exceeds_cache(const struct sd_worker *w, uint32_t
     const struct sd_table *t = &instance->tables[table];
     if (SD_UNLIKELY(instance->path != SD_PATH_AUTO))
         return instance->path == SD_PATH_BURSTS || (instance->path == SD_PATH_MIXED && table % 2 == 1);
-    return __atomic_load_n(&t->n_entries, __ATOMIC_RELAXED) > t->n_entries_cached_max;
+    return __atomic_load_n(&t->exceeds_cache, __ATOMIC_RELAXED);
 }
 
 /*

@@ -43,7 +43,7 @@ struct sd_instance {
     uint32_t n_workers;
     /* enum sd_path */
     uint32_t path;
-    /* Bytes of all entries that lookups may touch. Workers read it without synchronisation. */
+    /* Bytes of all entries that lookups may touch, about. Workers read it without synchronisation. */
     uint64_t entries_bytes;
     struct sd_ports ports_down;
 };

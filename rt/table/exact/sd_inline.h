@@ -202,7 +202,7 @@ SD_LOCAL uint32_t sd_inline_insert(struct sd_instance *instance, struct sd_table
     (void)now_ns;
     uint32_t n_inserted =
         SD_EXACT_SHAPED(t->exact.shape, sd_inline_insert_shaped, t, writer, views, n, handles, statuses);
-    sd_instance_add_bytes(instance, (uint64_t)n_inserted * sd_touched_bytes(t));
+    sd_table_tell_bytes(instance, t);
     return n_inserted;
 }
 
@@ -334,7 +334,7 @@ SD_LOCAL uint32_t sd_inline_remove(struct sd_instance *instance, struct sd_table
                                    uint32_t n, uint64_t *handles, uint8_t *statuses)
 {
     uint32_t n_removed = SD_EXACT_SHAPED(t->exact.shape, sd_inline_remove_shaped, t, views, n, handles, statuses);
-    sd_instance_add_bytes(instance, -(uint64_t)n_removed * sd_touched_bytes(t));
+    sd_table_tell_bytes(instance, t);
     return n_removed;
 }
 

@@ -110,9 +110,10 @@ struct sd_lpm_blocks {
 struct sd_lpm {
     /* The root of lookups: the writer's, or a view of it in large tables. */
     struct sd_lpm_root *root;
-    struct sd_lpm_root *top;
     uint32_t width_bits;
     uint32_t n_limbs;
+    /* All below is the writer's, on lines of its own. */
+    struct sd_lpm_root *top __attribute__((aligned(SD_LINE_BYTES)));
     uint64_t n_prefixes;
     /* Words of the prefixes that are no longer than the top's bits: at 1 << length | bits; 0: there is none.
        NULL before the first prefix. */

@@ -164,9 +164,9 @@ struct sd_ternary_plan {
 struct sd_ternary {
     struct sd_ternary_plan *plan;
     struct sd_ternary_layout layout;
-    /* Readers only ask whether there are any. */
-    uint32_t n_rules;
-    /* All below is the writer's. */
+    bool has_rules;
+    /* All below is the writer's, on lines of its own. */
+    uint32_t n_rules __attribute__((aligned(SD_LINE_BYTES)));
     struct sd_epochs *epochs;
     /* Old plans. */
     struct sd_limbo limbo;
@@ -550,7 +550,7 @@ SD_TERNARY_FIND uint32_t sd_ternary_find(const struct sd_ternary *t, const uint8
 /* The slot of the best rule, or SD_NO_SLOT. `key_bytes` is that of the table's type. */
 SD_ALWAYS_INLINE uint32_t sd_ternary_lookup(const struct sd_ternary *t, const void *key, uint32_t key_bytes)
 {
-    if (__atomic_load_n(&t->n_rules, __ATOMIC_RELAXED) == 0)
+    if (!__atomic_load_n(&t->has_rules, __ATOMIC_RELAXED))
         return SD_NO_SLOT;
     if (t->layout.is_wide)
         return sd_ternary_find(t, key, key_bytes);

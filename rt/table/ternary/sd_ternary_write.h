@@ -451,7 +451,9 @@ SD_LOCAL uint32_t sd_ternary_insert(struct sd_ternary *t, const uint8_t *value, 
     else
         sd_ternary_link(t, r, i);
     t->places[slot] = i;
-    __atomic_store_n(&t->n_rules, t->n_rules + 1, __ATOMIC_RELAXED);
+    t->n_rules++;
+    if (!t->has_rules)
+        __atomic_store_n(&t->has_rules, true, __ATOMIC_RELAXED);
     t->n_changes++;
     return SD_OK;
 }
@@ -524,7 +526,8 @@ SD_LOCAL uint32_t sd_ternary_remove(struct sd_ternary *t, uint32_t slot)
         t->first_waiting = i;
     t->last_waiting = i;
     t->places[slot] = 0;
-    __atomic_store_n(&t->n_rules, t->n_rules - 1, __ATOMIC_RELAXED);
+    if (--t->n_rules == 0)
+        __atomic_store_n(&t->has_rules, false, __ATOMIC_RELAXED);
     t->n_changes++;
     return SD_OK;
 }
