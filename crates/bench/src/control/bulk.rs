@@ -1,16 +1,19 @@
 //! `--figure bulk` and `--figure read`: entries in columns, written, read and read back.
 
 use super::controller::{Controller, Key};
-use super::{failed, rate, switch};
+use super::switch::{self, Switch};
+use super::{failed, rate};
 use crate::args::BenchControlArgs;
 use crate::frontend::median;
 use crate::harness::{Goal, Judged};
 use crate::report;
 use console::output::{self, Exit};
-use grpc::{Client, Failure};
+use grpc::{Client, Failure, ServerAddress};
 use p4info::proto::siding::bulk::v1 as pb;
 use prost::bytes::Bytes;
 use serde_json::json;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Entries of one set.
@@ -21,8 +24,11 @@ const N_ENTRIES_QUICK: usize = 100_000;
 const WRITE_GOAL: f64 = 30.0;
 const READ_GOAL: f64 = 10.0;
 const BYTES_GOAL: f64 = 60.0;
-/// The goal for bytes holds for so many entries or more: smaller tables carry more that no entry uses.
-const N_OF_BYTES_GOAL: usize = 50_000_000;
+/// Tables with so many entries or more exceed all caches: their goals are other ones. Smaller tables carry more that no
+/// entry uses, and have no goal for bytes.
+const N_LARGE: usize = 50_000_000;
+const LARGE_WRITE_GOAL: f64 = 20.0;
+const LARGE_GROWING_GOAL: f64 = 12.0;
 /// A slow client waits so long after each chunk.
 const SLOW_TIME: Duration = Duration::from_micros(200);
 
@@ -33,8 +39,16 @@ struct Figure {
     rates: Vec<f64>,
 }
 
+/// The time at which a table gets room for entries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// The first set says how many entries come.
+    MadeAhead,
+    Growing,
+}
+
 /// Chunks that write the entries, with one set each.
-fn chunks(controller: &Controller<'_>, program: u64, op: pb::Op, n: usize) -> Vec<pb::Chunk> {
+fn chunks(controller: &Controller<'_>, program: u64, op: pb::Op, n: usize, room: Room) -> Vec<pb::Chunk> {
     let fixed = |bytes: Vec<u8>| {
         let values = Some(pb::column::Values::Fixed(bytes.into()));
         Some(pb::Column { values, ends: Bytes::new() })
@@ -61,8 +75,7 @@ fn chunks(controller: &Controller<'_>, program: u64, op: pb::Op, n: usize) -> Ve
             op: op.into(),
             keys: columns.into_iter().zip(1..).map(|(bytes, id)| key(id, bytes)).collect(),
             actions: vec![action],
-            // The table grows at once.
-            n_expected: if first == 0 { n as u64 } else { 0 },
+            n_expected: if first == 0 && room == Room::MadeAhead { n as u64 } else { 0 },
             ..pb::TableSet::default()
         }
     };
@@ -120,35 +133,37 @@ fn read(
 pub(super) fn measure(args: &BenchControlArgs, reads: bool) -> Result<(), Exit> {
     let n = args.entries.unwrap_or(if args.measure.quick { N_ENTRIES_QUICK } else { N_ENTRIES }).max(1);
     let works: &[&'static str] = match reads {
-        true => &["insert", "read", "read by a slow client", "load", "delete"],
-        false => &["insert", "modify", "delete"],
+        true => &["insert", "read", "read by a slow client", "migrate", "load", "delete"],
+        false => &["insert", "modify", "delete", "insert, growing"],
     };
     let (mut figures, mut bytes) = (Vec::new(), Vec::new());
     for transport in ["tcp", "unix"] {
         let dir = tempfile::tempdir().map_err(failed)?;
-        let address = match transport {
-            "tcp" => "127.0.0.1:0".to_owned(),
-            _ => format!("unix:{}", dir.path().join("p4runtime").display()),
-        };
-        let (process, address) = switch::start(dir.path(), &address, None, args)?;
+        let (process, address) = start(dir.path(), transport, args)?;
         let client = Client::connect(&address, None).map_err(failed)?;
         let controller = Controller::new(&client)?;
         let program = client.bulk_layout(0).map_err(failed)?.program;
+        let write_all = |op: pb::Op| {
+            let chunks = chunks(&controller, program, op, n, Room::MadeAhead);
+            write(&client, chunks, n)
+        };
         let mut rates = vec![Vec::new(); works.len()];
         for _ in 0..args.measure.n_runs() {
             let before = process.resident_bytes();
             for (work, rates) in works.iter().zip(&mut rates) {
                 rates.push(match *work {
                     "insert" => {
-                        let rate = write(&client, chunks(&controller, program, pb::Op::Insert, n), n)?;
+                        let rate = write_all(pb::Op::Insert)?;
                         let grown = process.resident_bytes().saturating_sub(before);
                         bytes.push(grown as f64 / n as f64);
                         rate
                     }
-                    "modify" => write(&client, chunks(&controller, program, pb::Op::Modify, n), n)?,
-                    "delete" => write(&client, chunks(&controller, program, pb::Op::Delete, n), n)?,
+                    "modify" => write_all(pb::Op::Modify)?,
+                    "delete" => write_all(pb::Op::Delete)?,
+                    "insert, growing" => growing(transport, n, args)?,
+                    "migrate" => migrate(&address, transport, n, args)?,
                     "load" => {
-                        write(&client, chunks(&controller, program, pb::Op::Delete, n), n)?;
+                        write_all(pb::Op::Delete)?;
                         let dumped = dump(&client, &controller, program, n)?;
                         write(&client, dumped, n)?
                     }
@@ -165,15 +180,59 @@ pub(super) fn measure(args: &BenchControlArgs, reads: bool) -> Result<(), Exit> 
                     }
                 });
             }
-            let left = controller.read().map_err(failed)?.0;
-            if left != 0 {
-                return Err(failed(format!("all entries were deleted, and {left} are read")));
-            }
+            has_entries(&controller, 0)?;
         }
         figures.extend(works.iter().zip(rates).map(|(work, rates)| Figure { transport, work, rates }));
     }
     show(&figures, bytes, n, reads, args);
     Ok(())
+}
+
+fn start(dir: &Path, transport: &str, args: &BenchControlArgs) -> Result<(Switch, ServerAddress), Exit> {
+    let address = match transport {
+        "tcp" => "127.0.0.1:0".to_owned(),
+        _ => format!("unix:{}", dir.join("p4runtime").display()),
+    };
+    switch::start(dir, &address, None, args)
+}
+
+/// Fails unless the table has so many entries.
+fn has_entries(controller: &Controller<'_>, n: usize) -> Result<(), Exit> {
+    match controller.read().map_err(failed)?.0 {
+        found if found == n => Ok(()),
+        found => Err(failed(format!("the table should have {n} entries, and {found} are read"))),
+    }
+}
+
+/// Millions of entries a second that a new switch takes whose table has no room yet.
+fn growing(transport: &str, n: usize, args: &BenchControlArgs) -> Result<f64, Exit> {
+    let dir = tempfile::tempdir().map_err(failed)?;
+    let (_process, address) = start(dir.path(), transport, args)?;
+    let client = Client::connect(&address, None).map_err(failed)?;
+    let controller = Controller::new(&client)?;
+    let program = client.bulk_layout(0).map_err(failed)?.program;
+    let chunks = chunks(&controller, program, pb::Op::Insert, n, Room::Growing);
+    let rate = write(&client, chunks, n)?;
+    has_entries(&controller, n)?;
+    Ok(rate)
+}
+
+/// Millions of entries a second that `siding migrate` copies to a new switch.
+fn migrate(from: &ServerAddress, transport: &str, n: usize, args: &BenchControlArgs) -> Result<f64, Exit> {
+    let dir = tempfile::tempdir().map_err(failed)?;
+    let (_process, to) = start(dir.path(), transport, args)?;
+    let own = std::env::current_exe().map_err(|error| failed(format!("cannot find siding: {error}")))?;
+    let mut command = Command::new(own);
+    command.args(["migrate", "--json", &from.to_string(), &to.to_string()]).stdin(Stdio::null());
+    let begin = Instant::now();
+    let output = command.output().map_err(|error| failed(format!("cannot start siding migrate: {error}")))?;
+    let rate = rate(n, begin);
+    if !output.status.success() {
+        return Err(failed(String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    let client = Client::connect(&to, None).map_err(failed)?;
+    has_entries(&Controller::new(&client)?, n)?;
+    Ok(rate)
 }
 
 /// Chunks of a dump of entries that are inserted for it and deleted again.
@@ -183,9 +242,9 @@ fn dump(
     program: u64,
     n: usize,
 ) -> Result<Vec<pb::Chunk>, Exit> {
-    write(client, chunks(controller, program, pb::Op::Insert, n), n)?;
+    write(client, chunks(controller, program, pb::Op::Insert, n, Room::MadeAhead), n)?;
     let (read, _) = read(client, pb::read_request::Mode::Snapshot, Duration::ZERO).map_err(failed)?;
-    write(client, chunks(controller, program, pb::Op::Delete, n), n)?;
+    write(client, chunks(controller, program, pb::Op::Delete, n, Room::MadeAhead), n)?;
     let election_id = Some(controller.election_id);
     Ok(read.into_iter().map(|chunk| pb::Chunk { program, election_id, ..chunk }).collect())
 }
@@ -193,23 +252,25 @@ fn dump(
 fn show(figures: &[Figure], bytes: Vec<f64>, n: usize, reads: bool, args: &BenchControlArgs) {
     // Later runs find the memory of the first.
     let bytes = bytes.into_iter().fold(0.0, f64::max);
+    let is_large = n >= N_LARGE;
     let goal_of = |work: &str| match (reads, work) {
         (true, "read" | "load") => Some(READ_GOAL),
-        (false, "insert") => Some(WRITE_GOAL),
+        (false, "insert") => Some(if is_large { LARGE_WRITE_GOAL } else { WRITE_GOAL }),
+        (false, "insert, growing") => is_large.then_some(LARGE_GROWING_GOAL),
         _ => None,
     };
     let mut goals: Vec<Judged> = figures
         .iter()
         .filter_map(|figure| {
             Some(Judged {
-                name: format!("{}_{}_mps", figure.transport, figure.work),
+                name: format!("{}_{}_mps", figure.transport, figure.work.replace(", ", "_")),
                 size: n as u64,
                 value: median(figure.rates.clone()),
                 goal: Goal::AtLeast(goal_of(figure.work)?),
             })
         })
         .collect();
-    if reads && n >= N_OF_BYTES_GOAL {
+    if reads && is_large {
         let name = "bytes_per_entry".to_owned();
         goals.push(Judged { name, size: n as u64, value: bytes, goal: Goal::AtMost(BYTES_GOAL) });
     }
@@ -240,9 +301,9 @@ fn show(figures: &[Figure], bytes: Vec<f64>, n: usize, reads: bool, args: &Bench
     }
     let mut text = format!("Entries in columns over gRPC, sets of {N_OF_SET}\n\n{}", report::aligned(&rows));
     text += &format!("\n{bytes:.0} bytes of memory for each entry");
-    if reads && n < N_OF_BYTES_GOAL {
-        let n = report::short(N_OF_BYTES_GOAL as u64);
-        text += &format!("; the goal of {BYTES_GOAL} bytes is for {n} entries, --entries {N_OF_BYTES_GOAL}");
+    if reads && !is_large {
+        let n = report::short(N_LARGE as u64);
+        text += &format!("; the goal of {BYTES_GOAL} bytes is for {n} entries, --entries {N_LARGE}");
     }
     text.push('\n');
     text += &super::text_of_goals(&goals, |goal| match goal.name.ends_with("_mps") {
