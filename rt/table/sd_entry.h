@@ -92,8 +92,8 @@ _Static_assert(sizeof(struct sd_default_cells) == SD_LINE_BYTES, "the cells of t
 struct sd_entry_ops;
 
 /*
- * What lookups read stands first, and what the control plane writes with each entry on lines of its own: workers would wait
- * for a line that another core writes.
+ * Fields that lookups read stand first. Those that the control plane writes with each entry are on lines of their own: workers
+ * would wait for a line that another core writes.
  */
 struct sd_table {
     const struct sd_table_type *type;

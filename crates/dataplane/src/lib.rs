@@ -40,6 +40,7 @@ mod worker;
 mod worker_loop;
 
 pub use controller_queues::PacketIn;
+pub use metrics::Counter;
 pub use metrics_server::MetricsServer;
 pub use options::{Compiled, Options, SHUTDOWN_TIMEOUT_DEFAULT};
 pub use ports::{PortKind, PortSpec};

@@ -5,6 +5,18 @@ use crate::switch::Switch;
 use packet_io::LinkState;
 use std::fmt::Write as _;
 
+/// A counter that is not the switch's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Without `_total`.
+    pub name: &'static str,
+    pub help: &'static str,
+    /// The name of the label; empty: there is one sample, without a label.
+    pub label: &'static str,
+    /// By the value of the label.
+    pub samples: Vec<(&'static str, u64)>,
+}
+
 /// Samples of one name after the other.
 #[derive(Default)]
 struct Text(String);
@@ -30,8 +42,8 @@ fn escaped(text: &str) -> String {
 }
 
 impl Switch {
-    /// Returns the text of `/metrics`; `None` while workers do not answer.
-    pub fn metrics(&self) -> Option<String> {
+    /// Returns the text of `/metrics`, with more counters; `None` while workers do not answer.
+    pub fn metrics(&self, more: &[Counter]) -> Option<String> {
         let report = self.report().ok()?;
         let mut text = Text::default();
         totals(&mut text, &report);
@@ -49,6 +61,14 @@ impl Switch {
                 for (result, n) in [("hit", uses.n_hits), ("miss", misses)] {
                     text.sample("siding_table_lookup_total", &[("table", table), ("result", result)], n);
                 }
+            }
+        }
+        for Counter { name, help, label, samples } in more {
+            text.family(name, "counter", help);
+            for (value, n) in samples {
+                let labels = [(*label, *value)];
+                let labels = if label.is_empty() { &[][..] } else { &labels };
+                text.sample(&format!("{name}_total"), labels, *n);
             }
         }
         text.0.push_str("# EOF\n");

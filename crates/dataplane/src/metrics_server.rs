@@ -3,6 +3,7 @@
 //! Each connection has a thread and [`REQUEST_TIMEOUT`] for its request. There are at most [`N_CONNECTIONS_MAX`]: one
 //! more closes the oldest, so clients that are silent keep nobody out.
 
+use crate::metrics::Counter;
 use crate::switch::{Switch, lock};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::VecDeque;
@@ -21,6 +22,12 @@ const N_CONNECTIONS_MAX: usize = 16;
 const REQUEST_BYTES_MAX: usize = 16 << 10;
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// The origin of the text.
+struct Source {
+    switch: Weak<Switch>,
+    more: Box<dyn Fn() -> Vec<Counter> + Send + Sync>,
+}
+
 /// Serves `/metrics` until it is dropped.
 #[derive(Debug)]
 pub struct MetricsServer {
@@ -31,13 +38,18 @@ pub struct MetricsServer {
 }
 
 impl MetricsServer {
-    pub fn start(address: SocketAddr, switch: &Arc<Switch>) -> io::Result<MetricsServer> {
+    /// Serves the metrics of a switch, and more counters, which are asked for each time.
+    pub fn start(
+        address: SocketAddr,
+        switch: &Arc<Switch>,
+        more: impl Fn() -> Vec<Counter> + Send + Sync + 'static,
+    ) -> io::Result<MetricsServer> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let (stop, stopped) = UnixStream::pair()?;
-        let switch = Arc::downgrade(switch);
-        let run = move || serve(&listener, &stopped, &switch);
+        let source = Arc::new(Source { switch: Arc::downgrade(switch), more: Box::new(more) });
+        let run = move || serve(&listener, &stopped, &source);
         let thread = Some(std::thread::Builder::new().name("metrics".to_owned()).spawn(run)?);
         Ok(MetricsServer { address, stop: Some(stop), thread })
     }
@@ -60,7 +72,7 @@ impl Drop for MetricsServer {
 /// Connections under way, the oldest first; handles for closing them from another thread.
 type Connections = Arc<Mutex<VecDeque<(u64, TcpStream)>>>;
 
-fn serve(listener: &TcpListener, stopped: &UnixStream, switch: &Weak<Switch>) {
+fn serve(listener: &TcpListener, stopped: &UnixStream, source: &Arc<Source>) {
     let connections = Connections::default();
     let mut next_id = 0;
     loop {
@@ -72,7 +84,7 @@ fn serve(listener: &TcpListener, stopped: &UnixStream, switch: &Weak<Switch>) {
         match listener.accept() {
             Ok((stream, _)) => {
                 // A client whose connection cannot be served sees that it is closed.
-                let _ = start_connection(stream, next_id, &connections, switch);
+                let _ = start_connection(stream, next_id, &connections, source);
                 next_id += 1;
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock && polled.is_ok() => {}
@@ -88,7 +100,7 @@ fn start_connection(
     stream: TcpStream,
     id: u64,
     connections: &Connections,
-    switch: &Weak<Switch>,
+    source: &Arc<Source>,
 ) -> io::Result<()> {
     let handle = stream.try_clone()?;
     {
@@ -100,10 +112,10 @@ fn start_connection(
         }
         connections.push_back((id, handle));
     }
-    let (others, switch) = (Arc::clone(connections), Weak::clone(switch));
+    let (others, source) = (Arc::clone(connections), Arc::clone(source));
     let run = move || {
         // A client that went away needs no answer.
-        let _ = answer(&stream, &switch);
+        let _ = answer(&stream, &source);
         lock(&others).retain(|(other, _)| *other != id);
     };
     let spawned = std::thread::Builder::new().name("metrics client".to_owned()).spawn(run);
@@ -113,7 +125,7 @@ fn start_connection(
     spawned.map(drop)
 }
 
-fn answer(mut stream: &TcpStream, switch: &Weak<Switch>) -> io::Result<()> {
+fn answer(mut stream: &TcpStream, source: &Source) -> io::Result<()> {
     let deadline = Instant::now() + REQUEST_TIMEOUT;
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(REQUEST_TIMEOUT))?;
@@ -139,7 +151,7 @@ fn answer(mut stream: &TcpStream, switch: &Weak<Switch>) -> io::Result<()> {
     if path != b"/metrics" {
         return respond(stream, "404 Not Found", "text/plain", "metrics are at /metrics\n");
     }
-    let text = switch.upgrade().and_then(|switch| switch.metrics());
+    let text = source.switch.upgrade().and_then(|switch| switch.metrics(&(source.more)()));
     match text {
         Some(text) => respond(stream, "200 OK", CONTENT_TYPE, &text),
         None => respond(stream, "503 Service Unavailable", "text/plain", "the switch does not answer\n"),

@@ -62,7 +62,7 @@ fn captures_that_end_are_told_once() {
     assert!(error.contains("wire_in.pcap: "), "{error}");
     wire.send(&[0; 60]);
     let metric = |n: u64| format!("siding_port_capture_missed_packets_total{{port=\"7\"}} {n}\n");
-    until("a count", || switch.metrics().unwrap().contains(&metric(2)));
+    until("a count", || switch.metrics(&[]).unwrap().contains(&metric(2)));
     let report = settled(&switch);
     let port = report.ports.iter().find(|port| port.number == 7).unwrap();
     assert_eq!(port.capture_error.as_ref(), Some(error));
@@ -286,7 +286,7 @@ fn asynchronous_blocks_are_run_elsewhere() {
             AsyncMode::Auto => assert_eq!((n_inline + block.n_done, block.n_waited), (1000, 0)),
         }
         assert_eq!(!block.choices.is_empty(), mode == AsyncMode::Auto);
-        let metrics = switch.metrics().unwrap();
+        let metrics = switch.metrics(&[]).unwrap();
         let sent =
             format!("siding_async_sent_packets_total{{block=\"WorkIngress.async1\"}} {}\n", block.n_sent);
         assert!(metrics.contains(&sent), "{metrics}");

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Wire, compile, configure, until};
-use dataplane::{MetricsServer, Options, Switch};
+use dataplane::{Counter, MetricsServer, Options, Switch};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -15,7 +15,14 @@ fn metrics_are_served() {
     for (number, wire) in (0..).zip(&wires) {
         switch.add_open_port(number, format!("wire{number}"), wire.port(number)).unwrap();
     }
-    let metrics = MetricsServer::start("127.0.0.1:0".parse().unwrap(), &switch).unwrap();
+    let metrics = MetricsServer::start("127.0.0.1:0".parse().unwrap(), &switch, || {
+        let samples = vec![("one", 1), ("other", 2)];
+        vec![
+            Counter { name: "siding_more", help: "More.", label: "way", samples },
+            Counter { name: "siding_plain", help: "Plain.", label: "", samples: vec![("", 3)] },
+        ]
+    })
+    .unwrap();
     let get = |request: &str| {
         let mut stream = TcpStream::connect(metrics.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -39,6 +46,8 @@ fn metrics_are_served() {
         "siding_table_entries{table=\"Router.routes\"} 1",
         "siding_table_lookup_total{table=\"Router.routes\",result=\"hit\"} 0",
         "siding_worker_packets_total{worker=\"0\"} 1",
+        "siding_more_total{way=\"other\"} 2",
+        "siding_plain_total 3",
     ] {
         assert!(answer.contains(&format!("\n{line}\n")), "{line}\n{answer}");
     }

@@ -16,6 +16,7 @@ use p4info::proto::siding::bulk::v1 as pb;
 use p4runtime::bulk::{ParsedSet, fault_of, op, parse_set};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_stream::StreamExt;
@@ -213,6 +214,7 @@ impl<D: Device> LocalService<D> {
             let ParsedSet { op, mut records, metadata, faults } = parsed;
             let metadata: Vec<&[u8]> = metadata.iter().map(AsRef::as_ref).collect();
             let written = self.shared.write_table(&claim, program.number, (plan.table, n), |steps| {
+                self.shared.n_columns.fetch_add(n as u64, Ordering::Relaxed);
                 let codes = steps.try_write_records(&plan, op, &mut records, &metadata)?;
                 let n_more = n_reserved(set, op, n - codes.n_failed);
                 if n_more > 0 {

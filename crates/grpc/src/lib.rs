@@ -50,8 +50,8 @@ pub mod bulk_v1 {
 
 pub use client::{Client, ClientTls, ConnectError, Failure, Next, PORT, ServerAddress, Stream};
 pub use device::{Before, ConfigFault, Copy, Device, Messages, Packet, Work};
-pub use local::{Local, Program, RecordSet};
+pub use local::{Local, Program, RecordSet, UpdateCounts};
 pub use outbox::Inbox;
 pub use own_p4info::check_p4info;
-pub use server::{Address, Limits, Listener, Server, ServerOptions, StartError, Tls, UpdateCounts};
+pub use server::{Address, Limits, Listener, Server, ServerOptions, StartError, Tls};
 pub use stream::Requests;

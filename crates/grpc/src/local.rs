@@ -14,6 +14,7 @@ use control::{Entity, Schema, TableEntry, TableId, Target};
 use p4info::proto::p4::v1 as pb;
 use prost::bytes::Bytes;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tokio::runtime::Handle;
 use tonic::Status;
 
@@ -35,6 +36,19 @@ pub struct RecordSet<'s> {
     pub records: &'s mut [u8],
     /// Empty, or that of each entry.
     pub metadata: &'s [&'s [u8]],
+}
+
+/// Updates by the way on which they came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UpdateCounts {
+    /// Updates of `WriteRequest`s that became records of tables at once.
+    pub n_short: u64,
+    /// Updates of `WriteRequest`s that were decoded to messages, then to entities.
+    pub n_full: u64,
+    /// Entries in columns.
+    pub n_columns: u64,
+    /// Records in shared memory.
+    pub n_records: u64,
 }
 
 /// The service, for any thread. Calls may block, and are not for tasks.
@@ -62,6 +76,15 @@ pub trait Local: Send + Sync {
 
     /// Answers a `ReadRequest` in several encoded `ReadResponse`s, until `send` returns false.
     fn read(&self, request: &pb::ReadRequest, send: &mut dyn FnMut(Result<Bytes, Status>) -> bool);
+
+    /// Streams of controllers that are open.
+    fn n_streams(&self) -> usize;
+
+    /// Packets, digests and idle notices for which there was no controller, or one that reads too slowly.
+    fn n_lost(&self) -> u64;
+
+    /// Updates since the server has started, refused ones among them.
+    fn n_updates(&self) -> UpdateCounts;
 
     /// Opens a stream, as `StreamChannel` does. The session ends with either of the two halves.
     fn stream(&self, requests: Requests) -> Inbox;
@@ -105,6 +128,7 @@ impl<D: Device> Local for LocalService<D> {
             return Err(Status::invalid_argument(message));
         }
         self.shared.write_table(writer, program, (plan.table, n), |steps| {
+            self.shared.n_records.fetch_add(n as u64, Ordering::Relaxed);
             steps.try_write_records(plan, op, records, metadata)
         })
     }
@@ -121,6 +145,24 @@ impl<D: Device> Local for LocalService<D> {
 
     fn read(&self, request: &pb::ReadRequest, send: &mut dyn FnMut(Result<Bytes, Status>) -> bool) {
         self.shared.read(request, send);
+    }
+
+    fn n_streams(&self) -> usize {
+        lock(&self.shared.controllers).outboxes.len()
+    }
+
+    fn n_lost(&self) -> u64 {
+        self.shared.n_lost.load(Ordering::Relaxed)
+    }
+
+    fn n_updates(&self) -> UpdateCounts {
+        let Shared { n_updates_short, n_updates_full, n_columns, n_records, .. } = &*self.shared;
+        UpdateCounts {
+            n_short: n_updates_short.load(Ordering::Relaxed),
+            n_full: n_updates_full.load(Ordering::Relaxed),
+            n_columns: n_columns.load(Ordering::Relaxed),
+            n_records: n_records.load(Ordering::Relaxed),
+        }
     }
 
     fn stream(&self, requests: Requests) -> Inbox {

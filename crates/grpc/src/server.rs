@@ -4,7 +4,7 @@ use crate::bulk::BulkService;
 use crate::bulk_v1::bulk_server::BulkServer;
 use crate::device::Device;
 use crate::encoded::EncodedService;
-use crate::local::{Local, LocalService};
+use crate::local::{Local, LocalService, UpdateCounts};
 use crate::messages;
 use crate::outbox::Bounds;
 use crate::p4_v1::p4_runtime_server::P4RuntimeServer;
@@ -184,20 +184,6 @@ pub struct Server {
     /// Ends the thread for messages.
     end_messages: Box<dyn Fn() + Send + Sync>,
     local: Arc<dyn Local>,
-    /// Streams that are open.
-    n_streams: Box<dyn Fn() -> usize + Send + Sync>,
-    /// Lost messages for controllers.
-    n_lost: Box<dyn Fn() -> u64 + Send + Sync>,
-    n_updates: Box<dyn Fn() -> UpdateCounts + Send + Sync>,
-}
-
-/// Updates of `WriteRequest`s by the way in which they were decoded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct UpdateCounts {
-    /// To records of tables at once.
-    pub n_short: u64,
-    /// To messages, then to entities.
-    pub n_full: u64,
 }
 
 impl Server {
@@ -307,14 +293,6 @@ impl Server {
             ended.primary_came.notify_all();
             ended.device.wake();
         });
-        let opened = Arc::clone(&shared);
-        let n_streams = Box::new(move || lock(&opened.controllers).outboxes.len());
-        let counting = Arc::clone(&shared);
-        let n_updates = Box::new(move || UpdateCounts {
-            n_short: counting.n_updates_short.load(Ordering::Relaxed),
-            n_full: counting.n_updates_full.load(Ordering::Relaxed),
-        });
-        let n_lost = Box::new(move || shared.n_lost.load(Ordering::Relaxed));
         Ok(Server {
             address,
             runtime: Some(runtime),
@@ -322,9 +300,6 @@ impl Server {
             messages: Some(messages),
             end_messages,
             local: Arc::new(local),
-            n_streams,
-            n_lost,
-            n_updates,
         })
     }
 
@@ -340,17 +315,17 @@ impl Server {
 
     /// Streams of controllers that are open.
     pub fn n_streams(&self) -> usize {
-        (self.n_streams)()
+        self.local.n_streams()
     }
 
-    /// Updates of controllers since the server has started.
+    /// Updates of controllers since the server has started, see [`Local::n_updates`].
     pub fn n_updates(&self) -> UpdateCounts {
-        (self.n_updates)()
+        self.local.n_updates()
     }
 
     /// Packets, digests and idle notices for which there was no controller, or one that reads too slowly.
     pub fn n_lost(&self) -> u64 {
-        (self.n_lost)()
+        self.local.n_lost()
     }
 }
 

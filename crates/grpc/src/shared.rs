@@ -40,6 +40,9 @@ pub(crate) struct Shared<D: Device> {
     /// Updates of `WriteRequest`s, see [`UpdateCounts`](crate::UpdateCounts).
     pub(crate) n_updates_short: AtomicU64,
     pub(crate) n_updates_full: AtomicU64,
+    /// Entries in columns and in shared memory.
+    pub(crate) n_columns: AtomicU64,
+    pub(crate) n_records: AtomicU64,
     pub(crate) n_streams: AtomicU64,
     /// Bounds of each stream.
     pub(crate) bounds: Bounds,
@@ -91,6 +94,8 @@ impl<D: Device> Shared<D> {
             is_quick: true,
             n_updates_short: AtomicU64::new(0),
             n_updates_full: AtomicU64::new(0),
+            n_columns: AtomicU64::new(0),
+            n_records: AtomicU64::new(0),
             n_streams: AtomicU64::new(0),
             bounds,
             n_lost: AtomicU64::new(0),

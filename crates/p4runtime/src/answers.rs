@@ -41,7 +41,7 @@ impl Responses {
         if self.bytes.len() + n_bytes > RESPONSE_BYTES_MAX { self.take() } else { None }
     }
 
-    /// What is left.
+    /// Takes the response that is being filled; `None` if it is empty.
     pub fn take(&mut self) -> Option<Bytes> {
         (!self.bytes.is_empty()).then(|| std::mem::take(&mut self.bytes).into())
     }

@@ -45,8 +45,8 @@ pub use pipeline::{
     config_response, decode_config, decode_config_parts, decode_pipeline_change, encode_config,
 };
 pub use query::decode_query;
-pub use reading::{Answer, Found};
-pub use request::{encode_answer, read, request_status, status, write, write_if};
+pub use reading::{Answer, Found, read};
+pub use request::{encode_answer, request_status, status, write, write_if};
 pub use session::{decode_arbitration, decode_role_config, encode_notice, pipeline_claim, write_claim};
 pub use stream::{
     StreamRequest, capabilities, decode_digest_list, decode_idle_notice, decode_packet_in,

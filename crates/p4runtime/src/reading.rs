@@ -11,6 +11,24 @@ use prost::Message;
 use prost::bytes::Bytes;
 use std::sync::Arc;
 
+/// Entities that are read at once.
+const N_OF_STEP: usize = 4096;
+
+/// Answers a `ReadRequest`: the entities, or the fault, for each of the entities that were asked for.
+pub fn read(
+    schema: &Schema,
+    target: &mut dyn Target,
+    request: &pb::ReadRequest,
+) -> Vec<Result<Vec<pb::Entity>, Fault>> {
+    let answers = Answer::begin(schema, target, request);
+    let all = |mut answer: Answer| {
+        let steps = std::iter::from_fn(|| answer.next(target, N_OF_STEP));
+        let entities = steps.flat_map(|found| found.into_messages(schema)).collect();
+        answer.result().map(|()| entities)
+    };
+    answers.into_iter().map(all).collect()
+}
+
 /// The answer to one entity of a `ReadRequest`. It must be ended.
 #[derive(Debug)]
 pub struct Answer {

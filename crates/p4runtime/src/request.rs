@@ -9,12 +9,11 @@ use std::collections::BTreeMap;
 use crate::Inside;
 use crate::decode::{decode_update, path_of};
 use crate::encode::encode_entity;
-use crate::reading::Answer;
 
 /// Namespace of the codes of errors. There are none besides the canonical ones.
 pub(crate) const ERROR_SPACE: &str = "siding";
 
-/// Updates that are decoded at once, if they do not belong together, and entities that are read at once.
+/// Updates that are decoded at once, if they do not belong together.
 const N_OF_STEP: usize = 4096;
 
 /// Applies a `WriteRequest`: one result for each of its updates. Device, role and election are not looked at. Fails if
@@ -121,21 +120,6 @@ fn below_entity(fault: Fault, update: &pb::Update) -> Fault {
             None => fault,
         },
     }
-}
-
-/// Answers a `ReadRequest`: the entities, or the fault, for each of the entities that were asked for.
-pub fn read(
-    schema: &Schema,
-    target: &mut dyn Target,
-    request: &pb::ReadRequest,
-) -> Vec<Result<Vec<pb::Entity>, Fault>> {
-    let answers = Answer::begin(schema, target, request);
-    let all = |mut answer: Answer| {
-        let steps = std::iter::from_fn(|| answer.next(target, N_OF_STEP));
-        let entities = steps.flat_map(|found| found.into_messages(schema)).collect();
-        answer.result().map(|()| entities)
-    };
-    answers.into_iter().map(all).collect()
 }
 
 /// An entity as an answer.

@@ -26,6 +26,11 @@ const P4: &str = include_str!("../../programs/control.p4");
 /// Entries of a table: packets hit one half, and updates change the other.
 const N_ENTRIES: usize = 2_000_000;
 const N_ENTRIES_QUICK: usize = 200_000;
+/// The name of the table with masks, which has a part of the entries: such tables are smaller.
+const TERNARY: &str = "ternary";
+const PART_OF_TERNARY: usize = 50;
+/// Masks of the destination address leave out up to so many bits.
+const N_OPEN_BITS: usize = 8;
 const N_PACKETS: usize = 4096;
 /// Time without updates, beside which the time with them is judged.
 const QUIET_TIME: Duration = Duration::from_millis(200);
@@ -36,6 +41,8 @@ const GOAL: f64 = 10.0;
 struct Figure {
     table: &'static str,
     work: &'static str,
+    /// Entries of the table.
+    n: usize,
     /// Packets a second that are lost, in percent, one for each run: of those with an idle core beside, and of those with a core
     /// that makes the same records and writes none. Where two cores share their parts, the second one is what updates cost.
     losses: Vec<f64>,
@@ -47,7 +54,7 @@ struct Figure {
 }
 
 /// Tables by what updates find in them.
-fn programs() -> [(&'static str, String); 3] {
+fn programs() -> [(&'static str, String); 4] {
     let counted = P4
         .replace(
             "    action forward(bit<9> port) {",
@@ -56,8 +63,10 @@ fn programs() -> [(&'static str, String); 3] {
         .replace("        size =", "        counters = hits;\n        size =");
     let from = P4.find("        key = {").unwrap_or_default();
     let to = from + P4[from..].find("        actions").unwrap_or_default();
-    let lpm = format!("{}        key = {{ hdr.ipv4.dstAddr: lpm; }}\n{}", &P4[..from], &P4[to..]);
-    [("exact", P4.to_owned()), ("exact with counters", counted), ("lpm", lpm)]
+    let with_key = |key: &str| format!("{}        key = {{ {key} }}\n{}", &P4[..from], &P4[to..]);
+    let lpm = with_key("hdr.ipv4.dstAddr: lpm;");
+    let ternary = with_key("hdr.ipv4.srcAddr: ternary; hdr.ipv4.dstAddr: ternary;");
+    [("exact", P4.to_owned()), ("exact with counters", counted), ("lpm", lpm), (TERNARY, ternary)]
 }
 
 /// A packet that hits the entry with this number.
@@ -77,10 +86,10 @@ fn packet(i: usize) -> (u32, Vec<u8>) {
 /// The record of the entry with this number.
 fn record(plan: &RecordPlan, i: usize, record: &mut [u8]) {
     let Key { from, to, protocol, from_port, to_port } = Controller::key(i);
-    let is_lpm = plan.layout.keys[0].kind == RecordMatch::Lpm;
-    let values: Vec<&[u8]> = match is_lpm {
-        true => vec![&to],
-        false => vec![&from, &to, &protocol, &from_port, &to_port],
+    let values: Vec<&[u8]> = match plan.layout.keys[0].kind {
+        RecordMatch::Lpm => vec![&to],
+        RecordMatch::Ternary => vec![&from, &to],
+        _ => vec![&from, &to, &protocol, &from_port, &to_port],
     };
     for (key, value) in plan.layout.keys.iter().zip(values) {
         let place = &mut record[key.value.offset..key.value.end()];
@@ -89,6 +98,15 @@ fn record(plan: &RecordPlan, i: usize, record: &mut [u8]) {
             record[mask.offset..mask.end()].fill(0xff);
         }
     }
+    if let [_, to] = &plan.layout.keys[..]
+        && let Some(mask) = plan.layout.mask(to)
+    {
+        // The lowest byte.
+        let mask_of_byte = 0xff << (i % N_OPEN_BITS);
+        record[mask.offset] = mask_of_byte as u8;
+        record[to.value.offset] &= mask_of_byte as u8;
+    }
+    plan.layout.set_priority(record, 1);
     // The first action is `forward`; its port is 1.
     plan.layout.set_action(record, 0);
     record[plan.layout.data_at] = 1;
@@ -110,9 +128,10 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
     let n = args.entries.unwrap_or(default).max(2 * N_PACKETS);
     let mut figures = Vec::new();
     for (table, text) in programs() {
+        let n = if table == TERNARY { (n / PART_OF_TERNARY).max(2 * N_PACKETS) } else { n };
         figures.extend(of_table(table, &text, n, args)?);
     }
-    show(&figures, n, args);
+    show(&figures, args);
     Ok(())
 }
 
@@ -157,7 +176,7 @@ fn of_table(table: &'static str, text: &str, n: usize, args: &BenchControlArgs) 
     let works = [("insert", RecordOp::Insert), ("modify", RecordOp::Modify), ("delete", RecordOp::Delete)];
     let mut figures = works.map(|(work, _)| {
         let [losses, losses_of_updates, rates, packets] = [const { Vec::new() }; 4];
-        Figure { table, work, losses, losses_of_updates, rates, packets }
+        Figure { table, work, n, losses, losses_of_updates, rates, packets }
     });
     let packets = (0..N_PACKETS).map(|i| packet(i * (half / N_PACKETS))).collect::<Vec<_>>();
     let outcome = std::thread::scope(|scope| {
@@ -218,12 +237,12 @@ fn forward(
     Ok(())
 }
 
-fn show(figures: &[Figure], n: usize, args: &BenchControlArgs) {
+fn show(figures: &[Figure], args: &BenchControlArgs) {
     let goals: Vec<Judged> = figures
         .iter()
         .map(|figure| Judged {
             name: format!("{}_{}_loss_percent", figure.table.replace(' ', "_"), figure.work),
-            size: n as u64,
+            size: figure.n as u64,
             value: median(figure.losses.clone()),
             goal: Goal::AtMost(GOAL),
         })
@@ -234,7 +253,7 @@ fn show(figures: &[Figure], n: usize, args: &BenchControlArgs) {
                 "peer": "siding",
                 "table": figure.table,
                 "work": figure.work,
-                "entries": n,
+                "entries": figure.n,
                 "packets_per_second": (median(figure.packets.clone()) * 1e6).round(),
                 "loss_percent": median(figure.losses.clone()),
                 "loss_of_updates_percent": median(figure.losses_of_updates.clone()),
@@ -251,7 +270,7 @@ fn show(figures: &[Figure], n: usize, args: &BenchControlArgs) {
         rows.push(vec![
             figure.table.to_owned(),
             figure.work.to_owned(),
-            report::short(n as u64),
+            report::short(figure.n as u64),
             format!("{:.0}", median(figure.packets.clone()) * 1e6),
             format!("{:.1} %", median(figure.losses.clone())),
             format!("{:.1} %", median(figure.losses_of_updates.clone())),

@@ -10,6 +10,7 @@ mod shm;
 mod switch;
 
 use crate::args::{BenchControlArgs, ControlFigureArg};
+use crate::chart::{self, Chart, Origin, Series};
 use crate::frontend::median;
 use crate::harness::{Goal, Judged};
 use crate::report;
@@ -20,6 +21,13 @@ use std::time::Instant;
 pub fn run(args: &BenchControlArgs) -> Exit {
     if !args.batches.is_empty() && args.figure != ControlFigureArg::Plain {
         output::error_line("--batch is for --figure plain: the other figures have batches of their own");
+        return Exit::Usage;
+    }
+    let is_drawn = matches!(args.figure, ControlFigureArg::Plain | ControlFigureArg::Shm);
+    if args.measure.svg.is_some() && !is_drawn {
+        output::error_line(
+            "--svg is for --figure plain and shm: the other figures have no axis to draw along",
+        );
         return Exit::Usage;
     }
     let measured = match args.figure {
@@ -56,6 +64,36 @@ fn json_of(figure: &str, args: &BenchControlArgs, goals: &[Judged], lines: Vec<V
         "goals": goals.iter().map(Judged::json).collect::<Vec<_>>(),
         "lines": lines,
     })
+}
+
+/// Draws rates in millions a second, the median of each point, if that is asked for.
+fn draw(args: &BenchControlArgs, title: &str, x: &str, mut series: Vec<Series>) -> Result<(), Exit> {
+    let Some(path) = &args.measure.svg else { return Ok(()) };
+    for series in &mut series {
+        series.points.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    }
+    let chart = Chart {
+        title: title.to_owned(),
+        x: x.to_owned(),
+        y: "million entries a second".to_owned(),
+        series,
+        ..Chart::default()
+    };
+    output::replace_file(path, chart::svg(&chart).as_bytes()).map_err(|error| {
+        output::error_line(&format!("cannot write {}: {error}", path.display()));
+        Exit::Environment
+    })
+}
+
+/// Adds a point to the series of a name.
+fn add_point(series: &mut Vec<Series>, name: &str, x: f64, rates: &[f64]) {
+    let point = (x, median(rates.to_vec()));
+    match series.iter_mut().find(|series| series.name == name) {
+        Some(series) => series.points.push(point),
+        None => {
+            series.push(Series { name: name.to_owned(), points: vec![point], origin: Origin::Ours });
+        }
+    }
 }
 
 /// Entries a second of several runs: the median, the least and the most, as text.

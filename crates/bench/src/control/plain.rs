@@ -72,7 +72,13 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
         true => output::out(&format!("{}\n", json_of(&figures, &goals, args))),
         false => output::out(&text_of(&figures, &goals)),
     }
-    Ok(())
+    let mut series = Vec::new();
+    for figure in figures.iter().filter(|figure| figure.work == "insert") {
+        let Figure { peer, transport, batch, n_at_a_time, rates, .. } = figure;
+        let name = format!("{peer}, {transport}, {n_at_a_time} at a time");
+        super::add_point(&mut series, &name, *batch as f64, rates);
+    }
+    super::draw(args, "Inserting by P4Runtime", "updates in a request", series)
 }
 
 /// Figures of BMv2; none if it is not installed.

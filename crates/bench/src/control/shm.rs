@@ -52,7 +52,11 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
         true => output::out(&format!("{}\n", json_of(&figures, &goals, args))),
         false => output::out(&text_of(&figures, &goals)),
     }
-    Ok(())
+    let mut series = Vec::new();
+    for figure in &figures {
+        super::add_point(&mut series, figure.work, (figure.ring >> 10) as f64, &figure.rates);
+    }
+    super::draw(args, "Records through shared memory", "KiB of the ring", series)
 }
 
 /// Inserts, modifies and deletes the same entries in each run.

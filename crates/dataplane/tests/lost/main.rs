@@ -99,7 +99,7 @@ fn a_hang(full: &str, mode: AsyncMode, calls: Calls) {
     assert!(block.is_hung && block.n_in_flight == 0 && report.n_queued == 0, "{report:#?}");
     assert_eq!(report.n_dropped_for(reason::OFFLOAD_TIMEOUT), block.n_lost, "{report:#?}");
     assert_eq!(block.n_sent, block.n_done + block.n_waited + block.n_lost, "{block:?}");
-    let metrics = switch.metrics().unwrap();
+    let metrics = switch.metrics(&[]).unwrap();
     assert!(metrics.contains("siding_async_worker_hung{block=\"HangIngress.async1\"} 1\n"), "{metrics}");
     // What comes to the block now: either the worker does it, or nobody.
     let n_received = report.n_received;

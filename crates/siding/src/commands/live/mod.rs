@@ -15,7 +15,7 @@ use clap::ArgMatches;
 use console::Loaded;
 use ctl::{Server, ServerError, check_unused, claim_default_path, claim_thrift_path, totals_to_json};
 use dataplane::{
-    Compiled, MetricsServer, Options, PortKind, PortSpec, Report, ShutdownError, StartError, Switch,
+    Compiled, Counter, MetricsServer, Options, PortKind, PortSpec, Report, ShutdownError, StartError, Switch,
     SwitchError, Warning,
 };
 use interim::{Interim, OpenPort};
@@ -234,15 +234,17 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     let thrift = args.thrift_port.map(thrift::Stub::start).transpose().map_err(environment)?;
     let metrics = match args.metrics_addr {
         Address::Off => None,
-        Address::At(address) => match MetricsServer::start(address, &switch) {
-            Ok(server) => Some(server),
-            Err(error) => {
-                output::warning_line(&format!(
-                    "no metrics on {address}: {error}; --metrics-addr names another address, or `off`"
-                ));
-                None
+        Address::At(address) => {
+            match MetricsServer::start(address, &switch, counters(controllers.as_ref())) {
+                Ok(server) => Some(server),
+                Err(error) => {
+                    output::warning_line(&format!(
+                        "no metrics on {address}: {error}; --metrics-addr names another address, or `off`"
+                    ));
+                    None
+                }
             }
-        },
+        }
     };
     let is_over = || signals.is_end_wanted() || server.is_shutdown_wanted();
     if let Some(interim) = interim {
@@ -266,6 +268,34 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     drop((server, metrics, controllers, thrift));
     let kept = kept.keep_last(&switch);
     finish(&mut log, &switch).and(kept)
+}
+
+/// Counters of controllers, for metrics.
+fn counters(controllers: Option<&grpc::Server>) -> impl Fn() -> Vec<Counter> + Send + Sync + 'static {
+    let service = controllers.map(grpc::Server::local);
+    move || {
+        let Some(service) = &service else { return Vec::new() };
+        let grpc::UpdateCounts { n_short, n_full, n_columns, n_records } = service.n_updates();
+        vec![
+            Counter {
+                name: "siding_p4runtime_updates",
+                help: "Updates of controllers, refused ones among them, by the way on which they came.",
+                label: "way",
+                samples: vec![
+                    ("short", n_short),
+                    ("full", n_full),
+                    ("columns", n_columns),
+                    ("shared_memory", n_records),
+                ],
+            },
+            Counter {
+                name: "siding_p4runtime_lost_messages",
+                help: "Packets, digests and idle notices that no controller got.",
+                label: "",
+                samples: vec![("", service.n_lost())],
+            },
+        ]
+    }
 }
 
 /// The path of the control socket, on which no other switch listens.
