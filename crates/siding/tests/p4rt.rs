@@ -3,7 +3,8 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -20,20 +21,22 @@ struct Switch {
     child: Child,
     dir: tempfile::TempDir,
     address: String,
+    /// Host and port of the metrics.
+    metrics: String,
 }
 
 impl Switch {
     fn start(args: &[&str]) -> Switch {
         let dir = tempfile::tempdir().unwrap();
         let child = siding()
-            .args(["switch", "--json", "--metrics-addr", "off", "-O", "0", "--cpu-port", "510"])
+            .args(["switch", "--json", "--metrics-addr", "127.0.0.1:0", "-O", "0", "--cpu-port", "510"])
             .args(["--grpc-server-addr", "127.0.0.1:0", "--ctl-socket"])
             .arg(dir.path().join("ctl"))
             .args(args)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut switch = Switch { child, dir, address: String::new() };
+        let mut switch = Switch { child, dir, address: String::new(), metrics: String::new() };
         let mut out = BufReader::new(switch.child.stdout.take().unwrap());
         loop {
             let mut line = String::new();
@@ -41,6 +44,9 @@ impl Switch {
             let event: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{line:?}: {e}"));
             if event["event"] == "ready" {
                 switch.address = event["p4runtime"].as_str().unwrap().to_owned();
+                let url = event["metrics"].as_str().unwrap();
+                let host = url.strip_prefix("http://").and_then(|rest| rest.strip_suffix("/metrics"));
+                switch.metrics = host.unwrap().to_owned();
                 return switch;
             }
         }
@@ -438,6 +444,30 @@ fn certificates(dir: &Path) -> bool {
         && make(
             "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out server.pem -extfile names",
         )
+}
+
+#[test]
+fn metrics_count_what_controllers_write() {
+    let switch = Switch::start(&["crates/bench/programs/control.p4"]);
+    let keys =
+        "hdr.ipv4.srcAddr:1 hdr.ipv4.dstAddr:2 hdr.ipv4.protocol:6 hdr.ports.srcPort:1 hdr.ports.dstPort:2";
+    let file = switch.file("one.stf", &format!("add flows {keys} forward(port:1)\n"));
+    switch.text(&["write", &file]);
+    // It exists, so it is decoded in full for the message.
+    switch.fails(&["write", &file], 1);
+    let mut stream = TcpStream::connect(&switch.metrics).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    for line in [
+        "siding_p4runtime_updates_total{way=\"short\"} 1",
+        "siding_p4runtime_updates_total{way=\"full\"} 1",
+        "siding_p4runtime_updates_total{way=\"columns\"} 0",
+        "siding_p4runtime_updates_total{way=\"shared_memory\"} 0",
+        "siding_p4runtime_lost_messages_total 0",
+    ] {
+        assert!(answer.contains(&format!("\n{line}\n")), "{line}\n{answer}");
+    }
 }
 
 #[test]
