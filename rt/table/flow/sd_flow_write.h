@@ -1,0 +1,376 @@
+/*
+ * Changes of struct sd_flow by any worker, and by the control plane.
+ *
+ * Owns: struct sd_flow_writer, of which each writer has one, and the slots that wait until no reader has them.
+ *
+ * Invariants: what fails has changed nothing that lookups see. Entries that the table may have (`size`) = entries that are there
+ * + `n_left` + what writers have in hand; with one writer the last is 0 when `n_left` is.
+ */
+#ifndef SD_FLOW_WRITE_H
+#define SD_FLOW_WRITE_H
+
+#include "base/sd_clock.h"
+#include "table/flow/sd_flow.h"
+
+/* Entries that a writer takes in hand at a time: the common number is changed that seldom. */
+#define SD_FLOW_IN_HAND 64
+/* Slots of a writer that wait. With more than this the writer removes nothing: some reader hangs. */
+#define SD_FLOW_N_WAITING 4096u
+/* Removals of which one stamp tells when all readers have passed. */
+#define SD_FLOW_N_OF_STAMP 16u
+
+enum sd_flow_status {
+    SD_FLOW_ADDED,
+    SD_FLOW_EXISTS,
+    /* The table has all entries that it may have, or no slot is in reach of the key. */
+    SD_FLOW_FULL,
+    SD_FLOW_N_STATUSES
+};
+
+struct sd_flow_waiting {
+    uint64_t stamp;
+    uint32_t bucket;
+    uint32_t lane;
+};
+
+struct sd_flow_writer {
+    /* Entries that this writer may add before it asks the table. */
+    int64_t n_in_hand;
+    /* One of several: what it has in hand is out of the reach of the others. */
+    bool is_alone;
+    /* A ring: slots whose tags are cleared; the last `n_unstamped` have no stamp yet. */
+    struct sd_flow_waiting *waiting;
+    uint32_t first_waiting, n_waiting, n_unstamped;
+    uint64_t n_added[SD_FLOW_N_STATUSES];
+    /* Entries of packets, and of the control plane, that this writer has removed after their time. */
+    uint64_t n_expired[2];
+};
+
+/* --- Making and freeing --- */
+
+/* For `size` entries; all of profile 0 without end. False when memory is short; sd_flow_free has to be called then, too. */
+SD_LOCAL bool sd_flow_init(struct sd_flow *t, struct sd_flow_shape shape, uint64_t seed, uint32_t size,
+                           struct sd_epochs *epochs)
+{
+    *t = (struct sd_flow){.shape = shape, .epochs = epochs, .n_left = size};
+    for (uint32_t i = 0; i < SD_FLOW_N_PROFILES; i++)
+        t->timeouts_ns[i] = SD_FLOW_NO_TIMEOUT;
+    uint64_t n_slots = (uint64_t)size * 100 / SD_FLOW_LOAD;
+    uint64_t n_buckets = n_slots / SD_FLOW_SLOTS + 1;
+    /* Keys of one home have several buckets, also in a small table. */
+    t->n_buckets = (uint32_t)(n_buckets < SD_FLOW_REACH_MAX + 1 ? SD_FLOW_REACH_MAX + 1 : n_buckets);
+    size_t n_secrets = SD_EXACT_N_SECRETS(shape.key_bytes);
+    t->secrets = sd_alloc_lines(n_secrets, sizeof *t->secrets);
+    t->buckets = sd_map_large((size_t)t->n_buckets * sd_flow_bucket_bytes(shape));
+    if (!t->secrets || !t->buckets)
+        return false;
+    sd_secrets_init(t->secrets, n_secrets, seed);
+    return true;
+}
+
+SD_LOCAL void sd_flow_free(struct sd_flow *t)
+{
+    if (t->buckets)
+        sd_unmap_large(t->buckets, (size_t)t->n_buckets * sd_flow_bucket_bytes(t->shape));
+    free(t->secrets);
+    memset(t, 0, sizeof *t);
+}
+
+SD_LOCAL bool sd_flow_writer_init(struct sd_flow_writer *w, bool is_alone)
+{
+    *w = (struct sd_flow_writer){.is_alone = is_alone};
+    w->waiting = calloc(SD_FLOW_N_WAITING, sizeof *w->waiting);
+    return w->waiting != NULL;
+}
+
+SD_LOCAL void sd_flow_writer_free(struct sd_flow_writer *w)
+{
+    free(w->waiting);
+    w->waiting = NULL;
+}
+
+/* --- Slots that wait --- */
+
+/*
+ * Gives back the slots that no reader can have any more. The stamp is the epoch that begins here: a reader that saw it, or a
+ * later one, saw that the tags were cleared.
+ */
+SD_LOCAL void sd_flow_collect(struct sd_flow *t, struct sd_flow_writer *w)
+{
+    if (w->n_waiting == 0)
+        return;
+    uint64_t safe = __atomic_add_fetch(&t->epochs->now, 1, __ATOMIC_SEQ_CST);
+    for (; w->n_unstamped > 0; w->n_unstamped--)
+        w->waiting[(w->first_waiting + w->n_waiting - w->n_unstamped) % SD_FLOW_N_WAITING].stamp = safe;
+    for (uint32_t i = 0; i < t->epochs->n_readers; i++) {
+        uint64_t seen = __atomic_load_n(&t->epochs->readers[i].seen, __ATOMIC_SEQ_CST);
+        safe = seen < safe ? seen : safe;
+    }
+    for (; w->n_waiting > 0; w->n_waiting--) {
+        const struct sd_flow_waiting *slot = &w->waiting[w->first_waiting];
+        if (slot->stamp > safe)
+            return;
+        sd_flow_set_tag(sd_flow_bucket(t, t->shape, slot->bucket), slot->lane, SD_EXACT_EMPTY);
+        w->first_waiting = (w->first_waiting + 1) % SD_FLOW_N_WAITING;
+    }
+}
+
+/* --- The lock of a home --- */
+
+SD_ALWAYS_INLINE bool sd_flow_try_lock(uint8_t *bucket)
+{
+    return !(__atomic_fetch_or(sd_flow_word_at(bucket), SD_FLOW_LOCK, __ATOMIC_ACQUIRE) & SD_FLOW_LOCK);
+}
+
+/* Returns the word, without the lock. */
+SD_ALWAYS_INLINE uint32_t sd_flow_lock(uint8_t *bucket)
+{
+    while (SD_UNLIKELY(!sd_flow_try_lock(bucket)))
+        while (sd_flow_word(bucket) & SD_FLOW_LOCK)
+            sd_relax();
+    return sd_flow_word(bucket) & ~SD_FLOW_LOCK;
+}
+
+/* Changes the word of a home whose lock one holds, and gives the lock back unless the new word has it. */
+SD_ALWAYS_INLINE void sd_flow_set_word(uint8_t *bucket, uint32_t word)
+{
+    __atomic_store_n(sd_flow_word_at(bucket), (uint16_t)word, __ATOMIC_RELEASE);
+}
+
+/* --- Changes under the lock of the home --- */
+
+/* The position of an entry: its bucket, how far from home that is, and its lane. */
+struct sd_flow_place {
+    uint32_t bucket, distance, lane;
+};
+
+SD_ALWAYS_INLINE struct sd_flow_entry *sd_flow_find_place(const struct sd_flow *t, struct sd_flow_shape shape,
+                                                          const void *key, uint64_t hash, uint32_t word,
+                                                          struct sd_flow_place *place)
+{
+    uint32_t home = sd_flow_home(t, hash);
+    for (uint32_t i = 0; i <= SD_FLOW_REACH(word); i++) {
+        *place = (struct sd_flow_place){.bucket = sd_flow_behind(t, home, i), .distance = i};
+        struct sd_flow_entry *e =
+            sd_flow_find_in(shape, sd_flow_bucket(t, shape, place->bucket), key, hash, &place->lane);
+        if (e)
+            return e;
+    }
+    return NULL;
+}
+
+/* A free slot for a key; false if there is none in reach. The bucket of one away from home is locked for the caller. */
+SD_ALWAYS_INLINE bool sd_flow_room(struct sd_flow *t, struct sd_flow_shape shape, uint32_t home, uint32_t word,
+                                   struct sd_flow_place *place)
+{
+    uint32_t empty = sd_exact_match(sd_flow_bucket(t, shape, home), SD_EXACT_EMPTY);
+    if (SD_LIKELY(empty)) {
+        *place = (struct sd_flow_place){home, 0, sd_exact_lane(empty)};
+        return true;
+    }
+    if (SD_FLOW_N_AWAY(word) == SD_FLOW_N_AWAY_MAX)
+        return false;
+    for (uint32_t i = 1; i <= SD_FLOW_REACH_MAX; i++) {
+        uint32_t index = sd_flow_behind(t, home, i);
+        uint8_t *bucket = sd_flow_bucket(t, shape, index);
+        if (!sd_exact_match(bucket, SD_EXACT_EMPTY) || !sd_flow_try_lock(bucket))
+            continue;
+        empty = sd_exact_match(bucket, SD_EXACT_EMPTY);
+        if (empty) {
+            *place = (struct sd_flow_place){index, i, sd_exact_lane(empty)};
+            return true;
+        }
+        sd_flow_set_word(bucket, sd_flow_word(bucket) & ~SD_FLOW_LOCK);
+    }
+    return false;
+}
+
+/* Makes an entry in a slot that sd_flow_room has found, for all to see. Returns the home's new word, which is not stored. */
+SD_ALWAYS_INLINE uint32_t sd_flow_fill(struct sd_flow *t, struct sd_flow_shape shape, uint32_t word,
+                                       const struct sd_flow_place *place, const void *key, uint64_t hash,
+                                       struct sd_flow_entry head, const void *data, uint32_t data_bytes, uint64_t now_ns)
+{
+    uint8_t *bucket = sd_flow_bucket(t, shape, place->bucket);
+    struct sd_flow_entry *e = sd_flow_entry(shape, bucket, place->lane);
+    head.last_hit_ns = now_ns - now_ns % SD_FLOW_TICK_NS;
+    head.n_uses = e->n_uses + 1;
+    *e = head;
+    memcpy(sd_flow_key(e), key, shape.key_bytes);
+    memcpy(sd_flow_data(shape, e), data, data_bytes);
+    if (SD_UNLIKELY(place->distance > 0)) {
+        /* Lookups that find the tag know how far they have to look. */
+        word += SD_FLOW_AWAY;
+        if (place->distance > SD_FLOW_REACH(word))
+            word += place->distance - SD_FLOW_REACH(word);
+        uint8_t *home_bucket = sd_flow_bucket(t, shape, sd_flow_home(t, hash));
+        sd_flow_set_word(home_bucket, word | SD_FLOW_LOCK);
+    }
+    sd_flow_set_tag(bucket, place->lane, (uint16_t)hash);
+    if (SD_UNLIKELY(place->distance > 0))
+        sd_flow_set_word(bucket, sd_flow_word(bucket) & ~SD_FLOW_LOCK);
+    return word;
+}
+
+/* Takes an entry out of its slot, which waits. Returns the home's new word. */
+SD_ALWAYS_INLINE uint32_t sd_flow_take_out(struct sd_flow *t, struct sd_flow_writer *w, uint32_t word,
+                                           const struct sd_flow_place *place)
+{
+    sd_flow_set_tag(sd_flow_bucket(t, t->shape, place->bucket), place->lane, SD_EXACT_REMOVED);
+    uint32_t at = (w->first_waiting + w->n_waiting++) % SD_FLOW_N_WAITING;
+    w->waiting[at] = (struct sd_flow_waiting){UINT64_MAX, place->bucket, place->lane};
+    w->n_unstamped++;
+    if (place->distance == 0)
+        return word;
+    word -= SD_FLOW_AWAY;
+    return SD_FLOW_N_AWAY(word) == 0 ? word - SD_FLOW_REACH(word) : word;
+}
+
+/* Room in the ring for one more slot; false while a reader holds all of them. */
+SD_ALWAYS_INLINE bool sd_flow_may_remove(struct sd_flow *t, struct sd_flow_writer *w)
+{
+    if (SD_UNLIKELY(w->n_unstamped >= SD_FLOW_N_OF_STAMP || w->n_waiting == SD_FLOW_N_WAITING))
+        sd_flow_collect(t, w);
+    return w->n_waiting < SD_FLOW_N_WAITING;
+}
+
+/* --- Operations --- */
+
+/* One more entry may be added; false if there are as many as there may be. */
+SD_INLINE bool sd_flow_take_one(struct sd_flow *t, struct sd_flow_writer *w)
+{
+    if (SD_LIKELY(w->n_in_hand > 0)) {
+        w->n_in_hand--;
+        return true;
+    }
+    int64_t wanted = w->is_alone ? 1 : SD_FLOW_IN_HAND;
+    int64_t left = __atomic_load_n(&t->n_left, __ATOMIC_RELAXED);
+    do {
+        if (left <= 0)
+            return false;
+        wanted = left < wanted ? left : wanted;
+    } while (!__atomic_compare_exchange_n(&t->n_left, &left, left - wanted, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    w->n_in_hand = wanted - 1;
+    return true;
+}
+
+SD_INLINE void sd_flow_give_one(struct sd_flow *t, struct sd_flow_writer *w)
+{
+    if (!w->is_alone && ++w->n_in_hand <= 2 * SD_FLOW_IN_HAND)
+        return;
+    int64_t n = w->is_alone ? 1 : SD_FLOW_IN_HAND;
+    w->n_in_hand -= w->is_alone ? 0 : n;
+    __atomic_fetch_add(&t->n_left, n, __ATOMIC_RELAXED);
+}
+
+/*
+ * Adds an entry, unless the key has one that has not ended. `hash` is that of the key. `added` is the entry, or the one that
+ * is there, until the caller's next boundary; NULL if the table is full.
+ */
+SD_ALWAYS_INLINE enum sd_flow_status sd_flow_add(struct sd_flow *t, struct sd_flow_writer *w, struct sd_flow_shape shape,
+                                                 const void *key, uint64_t hash, struct sd_flow_entry head,
+                                                 const void *data, uint32_t data_bytes, uint64_t now_ns,
+                                                 struct sd_flow_entry **added)
+{
+    enum sd_flow_status status = SD_FLOW_FULL;
+    *added = NULL;
+    bool may_remove = sd_flow_may_remove(t, w);
+    uint32_t home = sd_flow_home(t, hash);
+    uint8_t *home_bucket = sd_flow_bucket(t, shape, home);
+    uint32_t word = sd_flow_lock(home_bucket);
+    struct sd_flow_place place;
+    struct sd_flow_entry *old = sd_flow_find_place(t, shape, key, hash, word, &place);
+    if (SD_UNLIKELY(old != NULL)) {
+        if (!sd_flow_has_ended(t, old, now_ns)) {
+            *added = old;
+            status = SD_FLOW_EXISTS;
+            goto out;
+        }
+        if (!may_remove)
+            goto out;
+        word = sd_flow_take_out(t, w, word, &place);
+        w->n_expired[old->origin]++;
+        sd_flow_give_one(t, w);
+    }
+    if (SD_UNLIKELY(!sd_flow_take_one(t, w)))
+        goto out;
+    if (SD_UNLIKELY(!sd_flow_room(t, shape, home, word, &place))) {
+        sd_flow_give_one(t, w);
+        goto out;
+    }
+    word = sd_flow_fill(t, shape, word, &place, key, hash, head, data, data_bytes, now_ns);
+    *added = sd_flow_entry(shape, sd_flow_bucket(t, shape, place.bucket), place.lane);
+    status = SD_FLOW_ADDED;
+out:
+    sd_flow_set_word(home_bucket, word);
+    w->n_added[status]++;
+    return status;
+}
+
+/*
+ * Gives the entry of a key another action and other data: a new one takes its place, whose timer begins, and which keeps its
+ * origin. Lookups find the one or the other. False: there is none that has not ended, or there is no room.
+ */
+SD_LOCAL bool sd_flow_replace(struct sd_flow *t, struct sd_flow_writer *w, const void *key, uint64_t hash,
+                              struct sd_flow_entry head, const void *data, uint32_t data_bytes, uint64_t now_ns)
+{
+    bool may_remove = sd_flow_may_remove(t, w), is_replaced = false;
+    uint32_t home = sd_flow_home(t, hash);
+    uint8_t *home_bucket = sd_flow_bucket(t, t->shape, home);
+    uint32_t word = sd_flow_lock(home_bucket);
+    struct sd_flow_place old_place, place;
+    const struct sd_flow_entry *old = sd_flow_find_place(t, t->shape, key, hash, word, &old_place);
+    if (may_remove && old && !sd_flow_has_ended(t, old, now_ns) && sd_flow_room(t, t->shape, home, word, &place)) {
+        head.origin = old->origin;
+        word = sd_flow_fill(t, t->shape, word, &place, key, hash, head, data, data_bytes, now_ns);
+        word = (word & ~(127u << 8)) | ((word + SD_FLOW_MOVE) & 127u << 8);
+        sd_flow_set_word(home_bucket, word | SD_FLOW_LOCK);
+        word = sd_flow_take_out(t, w, word, &old_place);
+        is_replaced = true;
+    }
+    sd_flow_set_word(home_bucket, word);
+    return is_replaced;
+}
+
+/* Removes the entry of a key. With `now_ns` other than SD_FLOW_ANY_TIME: if it has ended. False: it is not there, or slots wait. */
+#define SD_FLOW_ANY_TIME UINT64_MAX
+
+SD_LOCAL bool sd_flow_remove(struct sd_flow *t, struct sd_flow_writer *w, const void *key, uint64_t hash, uint64_t now_ns)
+{
+    if (!sd_flow_may_remove(t, w))
+        return false;
+    uint8_t *home_bucket = sd_flow_bucket(t, t->shape, sd_flow_home(t, hash));
+    uint32_t word = sd_flow_lock(home_bucket);
+    struct sd_flow_place place;
+    const struct sd_flow_entry *e = sd_flow_find_place(t, t->shape, key, hash, word, &place);
+    bool is_removed = e && (now_ns == SD_FLOW_ANY_TIME || sd_flow_has_ended(t, e, now_ns));
+    if (is_removed) {
+        word = sd_flow_take_out(t, w, word, &place);
+        w->n_expired[e->origin] += now_ns != SD_FLOW_ANY_TIME;
+        sd_flow_give_one(t, w);
+    }
+    sd_flow_set_word(home_bucket, word);
+    return is_removed;
+}
+
+/* Removes what has ended in the next `n` buckets of the table's round. Returns the number. The caller is between boundaries. */
+SD_LOCAL uint32_t sd_flow_sweep(struct sd_flow *t, struct sd_flow_writer *w, uint32_t n, uint64_t now_ns)
+{
+    uint32_t n_removed = 0;
+    uint64_t at = __atomic_fetch_add(&t->sweep_at, n, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < n; i++) {
+        uint8_t *bucket = sd_flow_bucket(t, t->shape, (uint32_t)((at + i) % t->n_buckets));
+        for (uint32_t lanes = sd_exact_used(bucket); lanes;) {
+            uint32_t lane = sd_exact_lane(lanes);
+            lanes = sd_exact_without(lanes, lane);
+            struct sd_flow_entry *e = sd_flow_entry(t->shape, bucket, lane);
+            if (!sd_flow_has_ended(t, e, now_ns))
+                continue;
+            /* The entry stays as it is until the next boundary, so its key says where its home is. */
+            const uint8_t *key = sd_flow_key(e);
+            n_removed += sd_flow_remove(t, w, key, sd_flow_hash(t, t->shape, key), now_ns);
+        }
+    }
+    return n_removed;
+}
+
+#endif

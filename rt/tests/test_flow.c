@@ -1,0 +1,321 @@
+/*
+ * Entries that workers add: against a model with one writer and a clock, and with two writers, a deleter and readers on threads of
+ * their own. After each test: entries = added - ended - removed.
+ */
+#include <pthread.h>
+#include <stdint.h>
+
+/* Hashes of a test that wants collisions keep few bits. */
+static uint64_t hash_mask = UINT64_MAX;
+#define SD_EXACT_TEST_HASH(hash) ((hash) & hash_mask)
+
+#include "check.h"
+#include "table/flow/sd_flow_write.h"
+
+enum { KEY_BYTES = 12, DATA_BYTES = 16 };
+
+static const struct sd_flow_shape shape = {KEY_BYTES, DATA_BYTES};
+static const uint64_t second_ns = UINT64_C(1000000000);
+
+struct key {
+    uint32_t number, more[2];
+};
+
+static struct key key_of(uint32_t number)
+{
+    return (struct key){number, {number * 7, ~number}};
+}
+
+/* Both halves are equal in a whole entry. */
+struct data {
+    uint64_t one, other;
+};
+
+static struct sd_flow_entry *find(const struct sd_flow *t, uint32_t number, uint64_t now_ns)
+{
+    struct key key = key_of(number);
+    return sd_flow_find(t, shape, &key, sd_flow_hash(t, shape, &key), now_ns);
+}
+
+static enum sd_flow_status add(struct sd_flow *t, struct sd_flow_writer *w, uint32_t number, uint8_t profile, uint64_t value,
+                               uint64_t now_ns, struct sd_flow_entry **added)
+{
+    struct key key = key_of(number);
+    struct data data = {value, value};
+    struct sd_flow_entry head = {.action = (uint16_t)number, .profile = profile};
+    return sd_flow_add(t, w, shape, &key, sd_flow_hash(t, shape, &key), head, &data, sizeof data, now_ns, added);
+}
+
+static bool take_away(struct sd_flow *t, struct sd_flow_writer *w, uint32_t number)
+{
+    struct key key = key_of(number);
+    return sd_flow_remove(t, w, &key, sd_flow_hash(t, shape, &key), SD_FLOW_ANY_TIME);
+}
+
+static struct data data_of(struct sd_flow_entry *e)
+{
+    struct data data;
+    memcpy(&data, sd_flow_data(shape, e), sizeof data);
+    return data;
+}
+
+/* Entries in all slots, ended ones among them, each with its tag and within the reach of its home. */
+static uint64_t count(const struct sd_flow *t)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < t->n_buckets; i++) {
+        uint8_t *bucket = sd_flow_bucket(t, shape, i);
+        CHECK(!(sd_flow_word(bucket) & SD_FLOW_LOCK));
+        for (uint32_t lanes = sd_exact_used(bucket); lanes; n++) {
+            uint32_t lane = sd_exact_lane(lanes);
+            lanes = sd_exact_without(lanes, lane);
+            uint64_t hash = sd_flow_hash(t, shape, sd_flow_key(sd_flow_entry(shape, bucket, lane)));
+            CHECK(sd_exact_tag(bucket, lane) == (uint16_t)hash);
+            uint32_t home = sd_flow_home(t, hash), distance = (i + t->n_buckets - home) % t->n_buckets;
+            CHECK(distance <= SD_FLOW_REACH(sd_flow_word(sd_flow_bucket(t, shape, home))));
+        }
+    }
+    return n;
+}
+
+/* --- One writer --- */
+
+enum { N_KEYS = 400, N_PROFILES = 4 };
+
+struct model {
+    bool is_there;
+    uint8_t profile;
+    uint64_t value, last_hit_ns;
+};
+
+static bool has_ended(const struct sd_flow *t, const struct model *m, uint64_t now_ns)
+{
+    return (int64_t)(now_ns - m->last_hit_ns) >= t->timeouts_ns[m->profile];
+}
+
+static void test_model(uint32_t size, uint64_t mask, uint64_t seed)
+{
+    hash_mask = mask;
+    struct sd_epochs epochs;
+    struct sd_flow t;
+    struct sd_flow_writer w;
+    CHECK(sd_epochs_init(&epochs, 1) && sd_flow_init(&t, shape, seed, size, &epochs) && sd_flow_writer_init(&w, true));
+    for (uint32_t i = 0; i < 3; i++)
+        t.timeouts_ns[i] = (int64_t)(i * 10 * second_ns);
+    static struct model models[N_KEYS];
+    memset(models, 0, sizeof models);
+    uint64_t state = seed, now_ns = 5 * second_ns, n_there = 0, n_removed = 0;
+    for (uint32_t step = 0; step < 60000; step++) {
+        /* Often the same keys, so that entries have ended when they are asked for, and others have not. */
+        uint32_t number = (uint32_t)(check_random(&state) % (step % 2 ? N_KEYS : 20));
+        struct model *m = &models[number];
+        bool is_live = m->is_there && !has_ended(&t, m, now_ns);
+        struct sd_flow_entry *e = find(&t, number, now_ns), *added;
+        CHECK((e != NULL) == is_live);
+        CHECK(!e || (data_of(e).one == m->value && data_of(e).other == m->value && e->action == number));
+        uint64_t value = check_random(&state);
+        uint8_t profile = (uint8_t)(value % N_PROFILES);
+        switch (check_random(&state) % 8) {
+        case 0:
+        case 1:
+        case 2: {
+            enum sd_flow_status status = add(&t, &w, number, profile, value, now_ns, &added);
+            CHECK((status == SD_FLOW_EXISTS) == is_live);
+            CHECK(status != SD_FLOW_FULL || n_there >= size || mask != UINT64_MAX);
+            CHECK(status == SD_FLOW_FULL ? !added : added && data_of(added).one == (is_live ? m->value : value));
+            if (!is_live && m->is_there)
+                n_there -= 1;
+            if (!is_live)
+                *m = (struct model){status == SD_FLOW_ADDED, profile, value, now_ns - now_ns % SD_FLOW_TICK_NS};
+            n_there += status == SD_FLOW_ADDED;
+            break;
+        }
+        case 3:
+            /* What has ended may be removed, too. */
+            CHECK(take_away(&t, &w, number) == m->is_there);
+            n_there -= m->is_there;
+            n_removed += m->is_there;
+            m->is_there = false;
+            break;
+        case 4: {
+            struct key key = key_of(number);
+            struct data data = {value, value};
+            struct sd_flow_entry head = {.action = (uint16_t)number, .profile = profile};
+            bool is_replaced = sd_flow_replace(&t, &w, &key, sd_flow_hash(&t, shape, &key), head, &data, sizeof data, now_ns);
+            CHECK(!is_replaced || is_live);
+            CHECK(is_replaced || !is_live || mask != UINT64_MAX);
+            if (is_replaced)
+                *m = (struct model){true, profile, value, now_ns - now_ns % SD_FLOW_TICK_NS};
+            break;
+        }
+        case 5:
+            if (e) {
+                sd_flow_restart(e, now_ns);
+                m->last_hit_ns = now_ns - now_ns % SD_FLOW_TICK_NS;
+            }
+            break;
+        case 6: {
+            /* A round over all buckets leaves nothing that has ended. */
+            uint32_t n_wanted = 0;
+            for (uint32_t i = 0; i < N_KEYS; i++)
+                if (models[i].is_there && has_ended(&t, &models[i], now_ns)) {
+                    n_wanted++;
+                    models[i].is_there = false;
+                }
+            CHECK(sd_flow_sweep(&t, &w, t.n_buckets, now_ns) == n_wanted);
+            n_there -= n_wanted;
+            break;
+        }
+        default:
+            now_ns += check_random(&state) % (2 * second_ns);
+            sd_epoch_quiesce(&epochs, 0);
+        }
+        if (step % 512 == 0) {
+            uint64_t n_ended = w.n_expired[SD_FLOW_BY_PACKET];
+            CHECK(count(&t) == n_there && t.n_left == (int64_t)(size - n_there));
+            CHECK(n_there == w.n_added[SD_FLOW_ADDED] - n_ended - n_removed);
+        }
+    }
+    CHECK(w.n_added[SD_FLOW_ADDED] > 50 && w.n_expired[SD_FLOW_BY_PACKET] > 10 && w.n_added[SD_FLOW_EXISTS] > 10);
+    sd_flow_writer_free(&w);
+    sd_flow_free(&t);
+    sd_epochs_free(&epochs);
+}
+
+/* A flood of new keys takes no more memory and no more entries than there may be. */
+static void test_flood(uint32_t size)
+{
+    hash_mask = UINT64_MAX;
+    struct sd_epochs epochs;
+    struct sd_flow t;
+    struct sd_flow_writer w;
+    CHECK(sd_epochs_init(&epochs, 1) && sd_flow_init(&t, shape, 3, size, &epochs) && sd_flow_writer_init(&w, true));
+    struct sd_flow_entry *added;
+    uint32_t n = 4 * size + 1000;
+    for (uint32_t i = 0; i < n; i++)
+        add(&t, &w, i, 0, i, i, &added);
+    CHECK(count(&t) == size && w.n_added[SD_FLOW_ADDED] == size && w.n_added[SD_FLOW_FULL] == n - size);
+    /* A reader that hangs holds slots: when too many wait, nothing is removed. */
+    sd_epoch_quiesce(&epochs, 0);
+    for (uint32_t i = 0; i < size; i++)
+        CHECK(find(&t, i, n) && take_away(&t, &w, i) == (i < SD_FLOW_N_WAITING));
+    CHECK(count(&t) == (size > SD_FLOW_N_WAITING ? size - SD_FLOW_N_WAITING : 0));
+    /* It goes on, and they come back. */
+    sd_epoch_idle(&epochs, 0);
+    for (uint32_t i = SD_FLOW_N_WAITING; i < size; i++)
+        CHECK(take_away(&t, &w, i));
+    sd_flow_collect(&t, &w);
+    CHECK(count(&t) == 0 && w.n_waiting == 0 && t.n_left == size);
+    sd_flow_writer_free(&w);
+    sd_flow_free(&t);
+    sd_epochs_free(&epochs);
+}
+
+/* --- Threads --- */
+
+enum { N_WORKERS = 2, N_ROUNDS = 2000, N_CONTROL = 20000, BURST = 32, N_SHARED = 3000, SIZE = 2048 };
+
+static struct sd_epochs shared_epochs;
+static struct sd_flow shared;
+static struct sd_flow_writer writers[N_WORKERS + 1];
+static uint64_t n_taken;
+/* The control plane has done its work: until then workers go on. */
+static bool is_over;
+
+/* Looks up, adds on a miss, restarts on a hit, and sweeps after each burst. */
+static void *work(void *argument)
+{
+    uint32_t worker = *(const uint32_t *)argument;
+    uint64_t state = 17 + worker;
+    for (uint32_t round = 0; round < N_ROUNDS || !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE); round++) {
+        sd_epoch_quiesce(&shared_epochs, worker);
+        uint64_t now_ns = second_ns + round * SD_FLOW_TICK_NS;
+        for (uint32_t i = 0; i < BURST; i++) {
+            uint32_t number = (uint32_t)(check_random(&state) % N_SHARED);
+            struct sd_flow_entry *e = find(&shared, number, now_ns), *added = NULL;
+            if (e)
+                sd_flow_restart(e, now_ns);
+            else if (add(&shared, &writers[worker], number, (uint8_t)(number % 2), check_random(&state), now_ns, &added) !=
+                     SD_FLOW_FULL)
+                e = added;
+            if (e) {
+                struct data data = data_of(e);
+                CHECK(data.one == data.other && e->action == (uint16_t)number);
+            }
+        }
+        sd_flow_sweep(&shared, &writers[worker], 4, now_ns);
+    }
+    sd_epoch_idle(&shared_epochs, worker);
+    return NULL;
+}
+
+/* The control plane: it has no boundaries, so it looks at nothing outside of locks. */
+static void *control(void *argument)
+{
+    (void)argument;
+    uint64_t state = 99;
+    struct sd_flow_writer *w = &writers[N_WORKERS];
+    for (uint32_t i = 0; i < N_CONTROL; i++) {
+        uint32_t number = (uint32_t)(check_random(&state) % N_SHARED);
+        struct key key = key_of(number);
+        uint64_t hash = sd_flow_hash(&shared, shape, &key), value = check_random(&state);
+        struct data data = {value, value};
+        struct sd_flow_entry head = {.action = (uint16_t)number, .profile = (uint8_t)(number % 2)};
+        if (value % 2)
+            n_taken += sd_flow_remove(&shared, w, &key, hash, SD_FLOW_ANY_TIME);
+        else
+            sd_flow_replace(&shared, w, &key, hash, head, &data, sizeof data, second_ns);
+    }
+    __atomic_store_n(&is_over, true, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static void test_threads(uint64_t mask)
+{
+    hash_mask = mask;
+    is_over = false;
+    n_taken = 0;
+    CHECK(sd_epochs_init(&shared_epochs, N_WORKERS) && sd_flow_init(&shared, shape, 8, SIZE, &shared_epochs));
+    shared.timeouts_ns[1] = (int64_t)(20 * SD_FLOW_TICK_NS);
+    pthread_t threads[N_WORKERS + 1];
+    uint32_t numbers[N_WORKERS];
+    for (uint32_t i = 0; i <= N_WORKERS; i++)
+        CHECK(sd_flow_writer_init(&writers[i], false));
+    for (uint32_t i = 0; i < N_WORKERS; i++) {
+        numbers[i] = i;
+        CHECK(pthread_create(&threads[i], NULL, work, &numbers[i]) == 0);
+    }
+    CHECK(pthread_create(&threads[N_WORKERS], NULL, control, NULL) == 0);
+    for (uint32_t i = 0; i <= N_WORKERS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    uint64_t n_added = 0, n_ended = 0, n_there = count(&shared);
+    int64_t n_in_hand = 0;
+    for (uint32_t i = 0; i <= N_WORKERS; i++) {
+        n_added += writers[i].n_added[SD_FLOW_ADDED];
+        n_ended += writers[i].n_expired[SD_FLOW_BY_PACKET];
+        n_in_hand += writers[i].n_in_hand;
+        sd_flow_collect(&shared, &writers[i]);
+        CHECK(writers[i].n_waiting == 0);
+        sd_flow_writer_free(&writers[i]);
+    }
+    CHECK(n_there == n_added - n_ended - n_taken);
+    CHECK((int64_t)n_there + n_in_hand + shared.n_left == SIZE);
+    CHECK(n_added > 100 && n_ended > 10 && n_taken > 0);
+    sd_flow_free(&shared);
+    sd_epochs_free(&shared_epochs);
+}
+
+int main(void)
+{
+    static const uint32_t sizes[] = {1, 2, 63, 64, 65, 300, 1000};
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        test_model(sizes[i], UINT64_MAX, i + 1);
+    /* Four homes: keys lie behind them, and some have no room. */
+    test_model(300, UINT64_C(0xffffffff0000ffff) | UINT64_C(3) << 30, 9);
+    test_flood(1);
+    test_flood(64);
+    test_flood(10000);
+    test_threads(UINT64_MAX);
+    test_threads(UINT64_C(0xffffffff0000ffff) | UINT64_C(3) << 30);
+    return 0;
+}
