@@ -232,6 +232,10 @@ static void *work(void *argument)
         uint64_t now_ns = second_ns + round * SD_FLOW_TICK_NS;
         for (uint32_t i = 0; i < BURST; i++) {
             uint32_t number = (uint32_t)(check_random(&state) % N_SHARED);
+            struct key key = key_of(number);
+            uint64_t hash = sd_flow_hash(&shared, shape, &key);
+            sd_flow_prefetch_home(&shared, shape, hash);
+            sd_flow_prefetch_entry(&shared, shape, hash);
             struct sd_flow_entry *e = find(&shared, number, now_ns), *added = NULL;
             if (e)
                 sd_flow_restart(e, now_ns);

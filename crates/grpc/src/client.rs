@@ -226,6 +226,15 @@ impl Client {
                 grpc.unary(Request::new(request), path(), RawCodec).await
             }
         };
+        if n_at_a_time <= 1 {
+            // Without a task, whose end would have to wake this thread.
+            return self.runtime.block_on(async {
+                for request in requests {
+                    send(request).await?;
+                }
+                Ok(())
+            });
+        }
         self.runtime.block_on(async {
             let mut sent = JoinSet::new();
             for request in requests {

@@ -187,6 +187,24 @@ SD_ALWAYS_INLINE struct sd_flow_entry *sd_flow_find_in(struct sd_flow_shape shap
     return NULL;
 }
 
+/* Two steps ahead of a lookup, between which other packets run: the tags at home; then the entry that they lead to, or if there is
+   none the slot of a new one. For writing: hits restart timers, and misses add. */
+SD_ALWAYS_INLINE void sd_flow_prefetch_home(const struct sd_flow *t, struct sd_flow_shape shape, uint64_t hash)
+{
+    __builtin_prefetch(sd_flow_bucket(t, shape, sd_flow_home(t, hash)), 1);
+}
+
+SD_ALWAYS_INLINE void sd_flow_prefetch_entry(const struct sd_flow *t, struct sd_flow_shape shape, uint64_t hash)
+{
+    uint8_t *bucket = sd_flow_bucket(t, shape, sd_flow_home(t, hash));
+    uint32_t lanes = sd_exact_match(bucket, (uint16_t)hash);
+    /* If no lane is free either: the one behind the last, which is the next bucket's tags. */
+    lanes = lanes ? lanes : sd_exact_match(bucket, SD_EXACT_EMPTY) | 1u << 2 * SD_FLOW_SLOTS;
+    const uint8_t *entry = (const uint8_t *)sd_flow_entry(shape, bucket, sd_exact_lane(lanes));
+    __builtin_prefetch(entry, 1);
+    __builtin_prefetch(entry + sd_flow_entry_bytes(shape) - 1, 1);
+}
+
 /* Behind the home, and at home again if keys have moved meanwhile. */
 static SD_UNUSED __attribute__((noinline)) struct sd_flow_entry *sd_flow_search(const struct sd_flow *t, const void *key,
                                                                                 uint64_t hash)
