@@ -115,7 +115,7 @@ fn controllers_write_and_read_over_sockets() {
 
 #[test]
 fn controllers_write_columns() {
-    for (figure, n_works, n_goals) in [("bulk", 3, 2), ("read", 5, 4)] {
+    for (figure, n_works, n_goals) in [("bulk", 4, 2), ("read", 6, 4)] {
         let Some(value) = control_figure(figure, "20000") else { return };
         let lines = value["lines"].as_array().unwrap();
         assert_eq!(lines.len(), 2 * n_works, "{value}");
@@ -127,14 +127,20 @@ fn controllers_write_columns() {
 }
 
 #[test]
-fn batches_are_for_one_figure() {
-    let output = Command::new(env!("CARGO_BIN_EXE_siding"))
-        .args(["bench", "control", "--figure", "bulk", "--batch", "10"])
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("--batch is for --figure plain"), "{said}");
+fn options_are_for_their_figures() {
+    for (options, why) in [
+        (["--batch", "10"], "--batch is for --figure plain"),
+        (["--svg", "chart.svg"], "--svg is for --figure plain and shm"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_siding"))
+            .args(["bench", "control", "--figure", "bulk"])
+            .args(options)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(why), "{said}");
+    }
 }
 
 #[test]
@@ -150,8 +156,8 @@ fn updates_are_timed_with_and_without_load() {
     );
     let Some(value) = control_figure("interference", "20000") else { return };
     let lines = value["lines"].as_array().unwrap();
-    // Three tables, three works.
-    assert_eq!(lines.len(), 9, "{value}");
+    // Four tables, three works.
+    assert_eq!(lines.len(), 12, "{value}");
     let has_rates = |line: &serde_json::Value| {
         ["packets_per_second", "updates_per_second"]
             .iter()
