@@ -259,7 +259,8 @@ static void *control(void *argument)
     (void)argument;
     uint64_t state = 99;
     struct sd_flow_writer *w = &writers[N_WORKERS];
-    for (uint32_t i = 0; i < N_CONTROL; i++) {
+    /* Workers may begin late. */
+    for (uint32_t i = 0; i < N_CONTROL || n_taken < 10; i++) {
         uint32_t number = (uint32_t)(check_random(&state) % N_SHARED);
         struct key key = key_of(number);
         uint64_t hash = sd_flow_hash(&shared, shape, &key), value = check_random(&state);
