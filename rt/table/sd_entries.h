@@ -30,16 +30,16 @@ SD_INLINE void sd_table_add_entries(struct sd_table *t, uint64_t n)
     bool exceeds_cache = t->n_entries > t->n_entries_cached_max;
     if (SD_UNLIKELY(exceeds_cache != t->exceeds_cache))
         __atomic_store_n(&t->exceeds_cache, exceeds_cache, __ATOMIC_RELAXED);
-    t->n_new_bytes += (int64_t)n * sd_touched_bytes(t);
 }
 
 /* Tells the instance of the bytes of new and removed entries, if they are many: all workers read what it knows. */
 SD_INLINE void sd_table_tell_bytes(struct sd_instance *instance, struct sd_table *t)
 {
-    if (t->n_new_bytes >= -SD_NEW_BYTES_MAX && t->n_new_bytes <= SD_NEW_BYTES_MAX)
+    int64_t n_bytes = (int64_t)(t->n_entries - t->n_entries_told) * sd_touched_bytes(t);
+    if (n_bytes >= -SD_NEW_BYTES_MAX && n_bytes <= SD_NEW_BYTES_MAX)
         return;
-    sd_instance_add_bytes(instance, (uint64_t)t->n_new_bytes);
-    t->n_new_bytes = 0;
+    sd_instance_add_bytes(instance, (uint64_t)n_bytes);
+    t->n_entries_told = t->n_entries;
 }
 
 /*

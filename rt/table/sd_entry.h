@@ -163,8 +163,8 @@ struct sd_table {
     /* SD_CACHED_BYTES_LARGE in entries. */
     uint64_t n_entries_cached_max;
     uint64_t next_handle;
-    /* Change of the bytes of entries that the instance does not know yet. */
-    int64_t n_new_bytes;
+    /* Entries when the instance was last told of their bytes. */
+    uint64_t n_entries_told;
     /* Insertion order: slot + 1 of each entry; inline entries: the hash of the key. */
     struct sd_order order;
 };

@@ -131,7 +131,7 @@ static void test_model(uint32_t size, uint64_t mask, uint64_t seed)
             break;
         }
         case 3:
-            /* What has ended may be removed, too. */
+            /* Ended entries may be removed, too. */
             CHECK(take_away(&t, &w, number) == m->is_there);
             n_there -= m->is_there;
             n_removed += m->is_there;

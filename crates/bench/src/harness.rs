@@ -7,7 +7,7 @@ use console::compiling::{self, Compiling};
 use console::output::{self, Exit};
 use native::executable::{self, Texts};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where peers are, when the variable `SIDING_PEERS` does not say it.
 const PEERS: &str = "target/peers";
@@ -232,11 +232,7 @@ impl Report {
                 output::out(&(self.text() + &shared));
             }
         }
-        let Some(path) = &args.svg else { return Ok(()) };
-        output::replace_file(path, chart::svg(&self.chart(key)).as_bytes()).map_err(|error| {
-            output::error_line(&format!("cannot write {}: {error}", path.display()));
-            Exit::Environment
-        })
+        args.svg.as_deref().map_or(Ok(()), |path| draw(path, &self.chart(key)))
     }
 
     fn chart(&self, key: &str) -> Chart {
@@ -291,6 +287,14 @@ fn shared_cores() -> Option<String> {
     isolated_cores().is_empty().then(|| {
         "The cores are not isolated: figures are not comparable with those of other runs, only ratios within this run."
             .to_owned()
+    })
+}
+
+/// Draws a chart to a file.
+pub fn draw(path: &Path, chart: &Chart) -> Result<(), Exit> {
+    output::replace_file(path, chart::svg(chart).as_bytes()).map_err(|error| {
+        output::error_line(&format!("cannot write {}: {error}", path.display()));
+        Exit::Environment
     })
 }
 

@@ -1,8 +1,7 @@
 //! `--figure bulk` and `--figure read`: entries in columns, written, read and read back.
 
 use super::controller::{Controller, Key};
-use super::switch::{self, Switch};
-use super::{failed, rate};
+use super::{failed, rate, switch};
 use crate::args::BenchControlArgs;
 use crate::frontend::median;
 use crate::harness::{Goal, Judged};
@@ -12,7 +11,6 @@ use grpc::{Client, Failure, ServerAddress};
 use p4info::proto::siding::bulk::v1 as pb;
 use prost::bytes::Bytes;
 use serde_json::json;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -139,7 +137,7 @@ pub(super) fn measure(args: &BenchControlArgs, reads: bool) -> Result<(), Exit> 
     let (mut figures, mut bytes) = (Vec::new(), Vec::new());
     for transport in ["tcp", "unix"] {
         let dir = tempfile::tempdir().map_err(failed)?;
-        let (process, address) = start(dir.path(), transport, args)?;
+        let (process, address) = switch::start_by(transport, dir.path(), args)?;
         let client = Client::connect(&address, None).map_err(failed)?;
         let controller = Controller::new(&client)?;
         let program = client.bulk_layout(0).map_err(failed)?.program;
@@ -193,14 +191,6 @@ pub(super) fn measure(args: &BenchControlArgs, reads: bool) -> Result<(), Exit> 
     Ok(())
 }
 
-fn start(dir: &Path, transport: &str, args: &BenchControlArgs) -> Result<(Switch, ServerAddress), Exit> {
-    let address = match transport {
-        "tcp" => "127.0.0.1:0".to_owned(),
-        _ => format!("unix:{}", dir.join("p4runtime").display()),
-    };
-    switch::start(dir, &address, None, args)
-}
-
 /// Fails unless the table has so many entries.
 fn has_entries(controller: &Controller<'_>, n: usize) -> Result<(), Exit> {
     match controller.read().map_err(failed)?.0 {
@@ -212,7 +202,7 @@ fn has_entries(controller: &Controller<'_>, n: usize) -> Result<(), Exit> {
 /// Millions of entries a second that a new switch takes whose table has no room yet.
 fn growing(transport: &str, n: usize, args: &BenchControlArgs) -> Result<f64, Exit> {
     let dir = tempfile::tempdir().map_err(failed)?;
-    let (_process, address) = start(dir.path(), transport, args)?;
+    let (_process, address) = switch::start_by(transport, dir.path(), args)?;
     let client = Client::connect(&address, None).map_err(failed)?;
     let controller = Controller::new(&client)?;
     let program = client.bulk_layout(0).map_err(failed)?.program;
@@ -225,7 +215,7 @@ fn growing(transport: &str, n: usize, args: &BenchControlArgs) -> Result<f64, Ex
 /// Millions of entries a second that `siding migrate` copies to a new switch.
 fn migrate(from: &ServerAddress, transport: &str, n: usize, args: &BenchControlArgs) -> Result<f64, Exit> {
     let dir = tempfile::tempdir().map_err(failed)?;
-    let (_process, to) = start(dir.path(), transport, args)?;
+    let (_process, to) = switch::start_by(transport, dir.path(), args)?;
     let own = std::env::current_exe().map_err(|error| failed(format!("cannot find siding: {error}")))?;
     let mut command = Command::new(own);
     command.args(["migrate", "--json", &from.to_string(), &to.to_string()]).stdin(Stdio::null());

@@ -43,11 +43,7 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
     let mut figures = Vec::new();
     for transport in ["tcp", "unix"] {
         let dir = tempfile::tempdir().map_err(failed)?;
-        let address = match transport {
-            "tcp" => "127.0.0.1:0".to_owned(),
-            _ => format!("unix:{}", dir.path().join("p4runtime").display()),
-        };
-        let (_switch, address) = switch::start(dir.path(), &address, None, args)?;
+        let (_switch, address) = switch::start_by(transport, dir.path(), args)?;
         let client = Client::connect(&address, None).map_err(failed)?;
         let controller = Controller::new(&client)?;
         let times = timed(&controller, n)?;

@@ -10,9 +10,9 @@ mod shm;
 mod switch;
 
 use crate::args::{BenchControlArgs, ControlFigureArg};
-use crate::chart::{self, Chart, Origin, Series};
+use crate::chart::{Chart, Origin, Series};
 use crate::frontend::median;
-use crate::harness::{Goal, Judged};
+use crate::harness::{self, Goal, Judged};
 use crate::report;
 use console::output::{self, Exit};
 use serde_json::{Value, json};
@@ -79,10 +79,7 @@ fn draw(args: &BenchControlArgs, title: &str, x: &str, mut series: Vec<Series>) 
         series,
         ..Chart::default()
     };
-    output::replace_file(path, chart::svg(&chart).as_bytes()).map_err(|error| {
-        output::error_line(&format!("cannot write {}: {error}", path.display()));
-        Exit::Environment
-    })
+    harness::draw(path, &chart)
 }
 
 /// Adds a point to the series of a name.

@@ -38,6 +38,19 @@ impl Switch {
     }
 }
 
+/// Starts this program as a switch that listens at a TCP port (`tcp`) or at a Unix socket in the directory (`unix`).
+pub(super) fn start_by(
+    transport: &str,
+    dir: &Path,
+    args: &BenchControlArgs,
+) -> Result<(Switch, ServerAddress), Exit> {
+    let address = match transport {
+        "tcp" => "127.0.0.1:0".to_owned(),
+        _ => format!("unix:{}", dir.join("p4runtime").display()),
+    };
+    start(dir, &address, None, args)
+}
+
 /// Starts this program as a switch, with a socket and bytes of shared memory, and waits for its address.
 pub(super) fn start(
     dir: &Path,

@@ -77,7 +77,7 @@ static void check(struct siding_shm *shm)
     need(siding_shm_submit(shm, &batch, &number) == 0, shm, "submit");
     siding_shm_wait(shm, number, &outcome);
     need(outcome.n_failed == 1 && outcome.codes[0] == SIDING_SHM_OUT_OF_RANGE, shm, "out of range");
-    /* What is not found is NULL, and setters refuse it. */
+    /* Names that are not found give NULL, and setters refuse it. */
     const struct siding_shm_key *no_key = siding_shm_key(at.table, "nothing");
     const struct siding_shm_action *no_action = siding_shm_action(at.table, "nothing");
     need(!no_key && !no_action && !siding_shm_key(NULL, "station"), shm, "no such key");
