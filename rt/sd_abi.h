@@ -13,7 +13,7 @@
 
 #include "base/sd_base.h"
 
-#define SD_ABI_VERSION 14u
+#define SD_ABI_VERSION 15u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -49,6 +49,7 @@ enum sd_lookup_structure {
     SD_STRUCTURE_LPM,
     SD_STRUCTURE_PREFIX_HASH,
     SD_STRUCTURE_TERNARY,
+    SD_STRUCTURE_FLOW,
     SD_N_STRUCTURES
 };
 
@@ -138,6 +139,10 @@ struct sd_table_type {
     uint32_t direct_meter_unit;
     /* Entries may expire. */
     uint32_t has_idle_timeout;
+    /* Those that have expired are removed; otherwise the control plane is told. */
+    uint32_t deletes;
+    /* A hit restarts the timeout of its entry; otherwise only actions do. */
+    uint32_t restarts_on_hit;
     /* The compiler's decisions; the runtime asserts that they fit the rest of the descriptor (sd_structures.h). */
     /* enum sd_lookup_structure */
     uint32_t structure;
@@ -577,6 +582,9 @@ struct sd_entry_view {
     /* In tables with idle timeouts only. */
     uint64_t idle_timeout_ns;
     uint64_t last_hit_ns;
+    /* In results: a packet has added the entry; the profile of its timeout, UINT32_MAX for none. */
+    uint32_t is_of_packet;
+    uint32_t profile;
     /* Values for the direct counter, and for the direct meter, whose buckets begin full, and its counts of colours. NULL: zeros in a new entry, and no
        change of an old one. NULL in results. */
     const struct sd_count *count;
@@ -616,6 +624,19 @@ struct sd_meter_rates {
     uint32_t is_set;
     /* enum sd_meter_type */
     uint32_t meter_type;
+};
+
+/* Entries that packets have added to a table, and what became of them. */
+struct sd_packet_writes {
+    uint64_t n_added;
+    /* Not added: the key had an entry; the table was full. */
+    uint64_t n_exists;
+    uint64_t n_full;
+    /* Entries of packets that have expired, and that the control plane has removed. */
+    uint64_t n_expired;
+    uint64_t n_deleted;
+    /* Entries of the control plane that have expired. */
+    uint64_t n_expired_control;
 };
 
 #define SD_DEFAULT_ENTRY UINT64_MAX
@@ -708,6 +729,11 @@ struct sd_control_ops {
        Returns their number. */
     uint32_t (*table_take_expired)(struct sd_instance *, uint32_t table, uint64_t now_ns, uint64_t *handles,
                                    uint32_t n_max);
+    /* Removes all entries of a table of SD_STRUCTURE_FLOW that have expired, if it removes any. Returns their number. */
+    uint32_t (*table_remove_ended)(struct sd_instance *, uint32_t table, uint64_t now_ns);
+    /* Sets the timeout of a profile (0 to 255) of a table of SD_STRUCTURE_FLOW; 0: its entries expire at once. */
+    uint32_t (*table_set_profile)(struct sd_instance *, uint32_t table, uint32_t profile, uint64_t timeout_ns);
+    uint32_t (*table_packet_writes)(struct sd_instance *, uint32_t table, struct sd_packet_writes *);
 
     uint32_t (*member_insert)(struct sd_instance *, uint32_t object, uint32_t member, uint32_t action,
                               const uint8_t *data);

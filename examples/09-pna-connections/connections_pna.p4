@@ -11,6 +11,9 @@ const bit<8> PROTOCOL_UDP = 17;
 
 const ExpireTimeProfileId_t PROFILE_NEW = (ExpireTimeProfileId_t)1;
 
+/// The port to the network.
+const PortId_t UPLINK = (PortId_t)0;
+
 struct Headers {
     Ethernet ethernet;
     Ipv4 ipv4;
@@ -73,14 +76,20 @@ control Connections(
         drop_packet();
     }
 
+    // `port` is that of the host which has opened the connection.
     action pass(PortId_t port) {
         restart_expire_timer();
-        send_to_port(port);
+        if (istd.direction == PNA_Direction_t.NET_TO_HOST) {
+            send_to_port(port);
+        } else {
+            send_to_port(UPLINK);
+        }
     }
 
     action miss() {
         if (may_add) {
             add_entry("pass", (ConnectionData){ port = istd.input_port }, PROFILE_NEW);
+            send_to_port(UPLINK);
         } else {
             drop_packet();
         }
@@ -117,6 +126,7 @@ control Connections(
         }
         const default_action = miss();
         add_on_miss = true;
+        idle_timeout_with_auto_delete = true;
         size = 1048576;
     }
 

@@ -15,6 +15,7 @@
 #include "object/sd_meter.h"
 #include "object/sd_profile.h"
 #include "table/exact/sd_exact.h"
+#include "table/flow/sd_flow_write.h"
 #include "table/lpm/sd_lpm.h"
 #include "table/prefix_hash/sd_prefix_hash.h"
 #include "table/sd_structure.h"
@@ -126,6 +127,15 @@ struct sd_table {
         /* Indexed by key; NULL: no entry. */
         struct sd_entry **direct;
         struct sd_lpm lpm;
+        struct {
+            struct sd_flow flow;
+            /* One for each worker, then the control plane's. */
+            struct sd_flow_writer *flow_writers;
+            /* Copies of entries for views. */
+            uint8_t *flow_copies;
+            /* Offsets of cells in an entry. */
+            uint32_t flow_meter_at, flow_counts_at, flow_colours_at;
+        };
         struct sd_prefix_hash prefix_hash;
         struct {
             struct sd_ternary ternary;

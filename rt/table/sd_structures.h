@@ -8,6 +8,7 @@
 
 #include "table/direct/sd_direct_ops.h"
 #include "table/exact/sd_exact_ops.h"
+#include "table/flow/sd_flow_ops.h"
 #include "table/lpm/sd_lpm_ops.h"
 #include "table/prefix_hash/sd_prefix_hash_ops.h"
 #include "table/ternary/sd_ternary_ops.h"
@@ -21,6 +22,7 @@ SD_LOCAL const struct sd_structure_ops *sd_structure_of(const struct sd_table_ty
         [SD_STRUCTURE_LPM] = &sd_lpm_ops,
         [SD_STRUCTURE_PREFIX_HASH] = &sd_prefix_hash_ops,
         [SD_STRUCTURE_TERNARY] = &sd_ternary_ops,
+        [SD_STRUCTURE_FLOW] = &sd_flow_structure_ops,
     };
     assert(type->structure < SD_N_STRUCTURES);
     return structures[type->structure];

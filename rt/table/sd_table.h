@@ -15,6 +15,7 @@
  *   prefix_hash  the same for keys that are too wide for a trie.
  *   ternary      anything else: sd_ternary.h. The largest priority wins; without ternary, range and optional elements the
  *                largest sum of prefix lengths; then the entry that was inserted first.
+ *   flow         exact keys that packets add, and whose entries end: sd_flow.h.
  *   none         no key: no entries.
  *
  * Workers look keys up while the control plane inserts, modifies and removes entries (type->concurrent_ops): an entry is
@@ -27,6 +28,7 @@
 
 #include "table/direct/sd_direct_lookup.h"
 #include "table/exact/sd_exact_lookup.h"
+#include "table/flow/sd_flow_lookup.h"
 #include "table/lpm/sd_lpm_lookup.h"
 #include "table/prefix_hash/sd_prefix_hash_lookup.h"
 #include "table/ternary/sd_ternary_lookup.h"
@@ -42,6 +44,7 @@
     case SD_STRUCTURE_LPM: return sd_lpm_lookup_##step(__VA_ARGS__);             \
     case SD_STRUCTURE_PREFIX_HASH: return sd_prefix_hash_lookup_##step(__VA_ARGS__); \
     case SD_STRUCTURE_TERNARY: return sd_ternary_lookup_##step(__VA_ARGS__);     \
+    case SD_STRUCTURE_FLOW: return sd_flow_lookup_##step(__VA_ARGS__);           \
     case SD_STRUCTURE_NONE:                                                      \
     case SD_N_STRUCTURES: break;                                                 \
     }                                                                            \

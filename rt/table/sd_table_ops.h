@@ -8,6 +8,7 @@
 #define SD_TABLE_OPS_H
 
 #include "table/exact/sd_inline.h"
+#include "table/flow/sd_flow_entries.h"
 #include "table/sd_records.h"
 
 SD_INLINE struct sd_table *sd_table_of(struct sd_instance *instance, uint32_t table)
@@ -15,9 +16,17 @@ SD_INLINE struct sd_table *sd_table_of(struct sd_instance *instance, uint32_t ta
     return table < instance->pipeline->n_tables ? &instance->tables[table] : NULL;
 }
 
+/* The table of this number, if packets may add entries to it or its entries end. */
+SD_INLINE struct sd_table *sd_flow_table_of(struct sd_instance *instance, uint32_t table)
+{
+    struct sd_table *t = sd_table_of(instance, table);
+    return t && t->type->structure == SD_STRUCTURE_FLOW ? t : NULL;
+}
+
 SD_LOCAL bool sd_table_init(struct sd_table *t, const struct sd_table_type *type, struct sd_epochs *epochs, uint64_t seed)
 {
-    t->entry_ops = type->entries_are_inline ? &sd_inline_ops : &sd_record_ops;
+    bool is_flow = type->structure == SD_STRUCTURE_FLOW;
+    t->entry_ops = is_flow ? &sd_flow_entry_ops : type->entries_are_inline ? &sd_inline_ops : &sd_record_ops;
     return sd_table_begin(t, type, epochs, seed);
 }
 
@@ -56,6 +65,8 @@ SD_LOCAL uint32_t sd_table_reserve(struct sd_instance *instance, uint32_t table,
         return status;
     if (n > t->type->size)
         return SD_FULL;
+    if (t->entry_ops->next)
+        return SD_OK;
     if (n <= t->n_entries)
         return SD_OK;
     uint64_t n_more = n - t->n_entries;
@@ -109,6 +120,8 @@ SD_LOCAL uint32_t sd_table_find(struct sd_instance *instance, uint32_t table, co
 SD_LOCAL uint32_t sd_table_get(struct sd_instance *instance, uint32_t table, uint64_t handle, struct sd_entry_view *found)
 {
     const struct sd_table *t = sd_table_of(instance, table);
+    if (t && t->structure && t->entry_ops->next)
+        return t->entry_ops->read(t, handle, 0, found);
     uint64_t ordered = t ? sd_order_get(&t->order, handle) : 0;
     return ordered ? t->entry_ops->read(t, handle, ordered, found) : SD_NOT_FOUND;
 }
@@ -118,6 +131,8 @@ SD_LOCAL uint32_t sd_table_next(struct sd_instance *instance, uint32_t table, ui
     const struct sd_table *t = sd_table_of(instance, table);
     if (!t)
         return SD_NOT_FOUND;
+    if (t->structure && t->entry_ops->next)
+        return t->entry_ops->next(t, after, found, 1) ? SD_OK : SD_NOT_FOUND;
     struct sd_order_at at = sd_order_from(&t->order, *after + 1);
     if (!at.entry)
         return SD_NOT_FOUND;
@@ -125,15 +140,26 @@ SD_LOCAL uint32_t sd_table_next(struct sd_instance *instance, uint32_t table, ui
     return t->entry_ops->read(t, at.handle, at.entry, found);
 }
 
+/* Workers have added and removed entries. */
+SD_LOCAL void sd_flow_tell(struct sd_instance *instance, struct sd_table *t)
+{
+    sd_table_add_entries(t, sd_flow_n_entries(t) - t->n_entries);
+    sd_table_tell_bytes(instance, t);
+}
+
 SD_LOCAL uint64_t sd_table_n_entries(struct sd_instance *instance, uint32_t table)
 {
-    const struct sd_table *t = sd_table_of(instance, table);
+    struct sd_table *t = sd_table_of(instance, table);
+    if (t && t->type->structure == SD_STRUCTURE_FLOW)
+        sd_flow_tell(instance, t);
     return t ? t->n_entries : 0;
 }
 
 SD_LOCAL uint64_t sd_table_n_timed(struct sd_instance *instance, uint32_t table)
 {
     const struct sd_table *t = sd_table_of(instance, table);
+    if (t && t->type->structure == SD_STRUCTURE_FLOW)
+        return t->type->has_idle_timeout ? sd_flow_n_entries(t) : 0;
     return t ? t->n_timed : 0;
 }
 
@@ -169,9 +195,18 @@ SD_LOCAL uint32_t sd_direct_entry(struct sd_instance *instance, uint32_t table, 
         return SD_NOT_FOUND;
     if (handle == SD_DEFAULT_ENTRY)
         return SD_OK;
-    /* Inline entries have no cells. */
-    *e = (*t)->type->entries_are_inline ? NULL : sd_entry_get(*t, handle);
+    /* Inline entries have no cells, and those that packets add have others. */
+    bool has_record = (*t)->entry_ops == &sd_record_ops;
+    *e = has_record ? sd_entry_get(*t, handle) : NULL;
     return *e ? SD_OK : SD_NOT_FOUND;
+}
+
+/* The entry with direct cells of a table that packets write; NULL for others, and for the default entry. */
+SD_LOCAL struct sd_flow_entry *sd_flow_direct(struct sd_instance *instance, uint32_t table, uint64_t handle)
+{
+    const struct sd_table *t = sd_flow_table_of(instance, table);
+    bool has_cells = t && handle != SD_DEFAULT_ENTRY && sd_flow_type_has_cells(t->type);
+    return has_cells ? sd_flow_named(t, handle) : NULL;
 }
 
 SD_LOCAL uint32_t sd_direct_count(struct sd_instance *instance, uint32_t table, uint64_t handle,
@@ -179,6 +214,11 @@ SD_LOCAL uint32_t sd_direct_count(struct sd_instance *instance, uint32_t table, 
 {
     struct sd_table *t;
     struct sd_entry *e;
+    struct sd_flow_entry *flow = sd_flow_direct(instance, table, handle);
+    if (flow && instance->tables[table].type->has_direct_counter) {
+        *count = sd_flow_count_sum(&instance->tables[table], flow);
+        return SD_OK;
+    }
     if (sd_direct_entry(instance, table, handle, &t, &e) != SD_OK || !t->type->has_direct_counter)
         return SD_NOT_FOUND;
     *count = e ? sd_slot_count_sum(t, e->slot) : (struct sd_count){0, 0};
@@ -192,6 +232,11 @@ SD_LOCAL uint32_t sd_set_direct_count(struct sd_instance *instance, uint32_t tab
 {
     struct sd_table *t;
     struct sd_entry *e;
+    struct sd_flow_entry *flow = sd_flow_direct(instance, table, handle);
+    if (flow && instance->tables[table].type->has_direct_counter) {
+        sd_flow_set_count(&instance->tables[table], flow, count);
+        return SD_OK;
+    }
     if (sd_direct_entry(instance, table, handle, &t, &e) != SD_OK || !t->type->has_direct_counter)
         return SD_NOT_FOUND;
     if (e)
@@ -206,6 +251,11 @@ SD_LOCAL uint32_t sd_direct_rates(struct sd_instance *instance, uint32_t table, 
 {
     struct sd_table *t;
     struct sd_entry *e;
+    struct sd_flow_entry *flow = sd_flow_direct(instance, table, handle);
+    if (flow && instance->tables[table].type->has_direct_meter) {
+        *rates = sd_flow_meter(&instance->tables[table], flow)->rates;
+        return SD_OK;
+    }
     if (sd_direct_entry(instance, table, handle, &t, &e) != SD_OK || !t->type->has_direct_meter)
         return SD_NOT_FOUND;
     *rates = e ? sd_entry_meter(t, e)->rates : t->default_meter.rates;
@@ -217,6 +267,11 @@ SD_LOCAL uint32_t sd_set_direct_rates(struct sd_instance *instance, uint32_t tab
 {
     struct sd_table *t;
     struct sd_entry *e;
+    struct sd_flow_entry *flow = sd_flow_direct(instance, table, handle);
+    if (flow && instance->tables[table].type->has_direct_meter) {
+        sd_meter_change(sd_flow_meter(&instance->tables[table], flow), rates, now_ns);
+        return SD_OK;
+    }
     if (sd_direct_entry(instance, table, handle, &t, &e) != SD_OK || !t->type->has_direct_meter)
         return SD_NOT_FOUND;
     sd_meter_change(e ? sd_entry_meter(t, e) : &t->default_meter, rates, now_ns);
@@ -228,6 +283,11 @@ SD_LOCAL uint32_t sd_direct_colours(struct sd_instance *instance, uint32_t table
 {
     struct sd_table *t;
     struct sd_entry *e;
+    struct sd_flow_entry *flow = sd_flow_direct(instance, table, handle);
+    if (flow && instance->tables[table].type->has_direct_meter) {
+        *colours = sd_flow_colours_sum(&instance->tables[table], flow);
+        return SD_OK;
+    }
     if (sd_direct_entry(instance, table, handle, &t, &e) != SD_OK || !t->type->has_direct_meter)
         return SD_NOT_FOUND;
     *colours = e ? sd_slot_colours_sum(t, e->slot) : (struct sd_colour_counts){0};
@@ -241,6 +301,11 @@ SD_LOCAL uint32_t sd_set_direct_colours(struct sd_instance *instance, uint32_t t
 {
     struct sd_table *t;
     struct sd_entry *e;
+    struct sd_flow_entry *flow = sd_flow_direct(instance, table, handle);
+    if (flow && instance->tables[table].type->has_direct_meter) {
+        sd_flow_set_colours(&instance->tables[table], flow, colours);
+        return SD_OK;
+    }
     if (sd_direct_entry(instance, table, handle, &t, &e) != SD_OK || !t->type->has_direct_meter)
         return SD_NOT_FOUND;
     if (e)
@@ -255,6 +320,8 @@ SD_LOCAL uint32_t sd_table_take_expired(struct sd_instance *instance, uint32_t t
 {
     struct sd_table *t = sd_table_of(instance, table);
     uint32_t n = 0;
+    if (t && t->type->structure == SD_STRUCTURE_FLOW)
+        return sd_flow_take_expired(t, now_ns, handles, n_max);
     if (!t || t->n_timed == 0)
         return 0;
     for (struct sd_order_at at = sd_order_from(&t->order, 0); at.entry && n < n_max; sd_order_next(&t->order, &at)) {
@@ -271,6 +338,35 @@ SD_LOCAL uint32_t sd_table_take_expired(struct sd_instance *instance, uint32_t t
         handles[n++] = e->handle;
     }
     return n;
+}
+
+SD_LOCAL uint32_t sd_table_remove_ended(struct sd_instance *instance, uint32_t table, uint64_t now_ns)
+{
+    struct sd_table *t = sd_flow_table_of(instance, table);
+    if (!t)
+        return 0;
+    uint32_t n = sd_flow_remove_ended(t, now_ns);
+    sd_flow_tell(instance, t);
+    return n;
+}
+
+SD_LOCAL uint32_t sd_table_set_profile(struct sd_instance *instance, uint32_t table, uint32_t profile, uint64_t timeout_ns)
+{
+    struct sd_table *t = sd_flow_table_of(instance, table);
+    if (!t || profile >= SD_FLOW_N_PROFILES)
+        return SD_NOT_FOUND;
+    int64_t ns = timeout_ns < (uint64_t)SD_FLOW_NO_TIMEOUT ? (int64_t)timeout_ns : SD_FLOW_NO_TIMEOUT;
+    __atomic_store_n(&t->flow.timeouts_ns[profile], ns, __ATOMIC_RELAXED);
+    return SD_OK;
+}
+
+SD_LOCAL uint32_t sd_table_packet_writes(struct sd_instance *instance, uint32_t table, struct sd_packet_writes *counts)
+{
+    const struct sd_table *t = sd_flow_table_of(instance, table);
+    if (!t)
+        return SD_NOT_FOUND;
+    sd_flow_counts(t, counts);
+    return SD_OK;
 }
 
 /* Ports went down or came up: updates the choices of one-shots. */

@@ -38,6 +38,8 @@ SD_ALWAYS_INLINE void sd_scan_prefetch_records(const struct sd_table *t, const s
  */
 SD_LOCAL uint32_t sd_table_read_batch(const struct sd_table *t, uint64_t *after, struct sd_entry_view *views, uint32_t n)
 {
+    if (t->entry_ops->next)
+        return t->entry_ops->next(t, after, views, n);
     struct sd_order_at next = sd_order_from(&t->order, *after + 1);
     uint32_t n_read = 0;
     while (n_read < n && next.entry) {

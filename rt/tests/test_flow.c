@@ -14,7 +14,7 @@ static uint64_t hash_mask = UINT64_MAX;
 
 enum { KEY_BYTES = 12, DATA_BYTES = 16 };
 
-static const struct sd_flow_shape shape = {KEY_BYTES, DATA_BYTES};
+static const struct sd_flow_shape shape = {KEY_BYTES, DATA_BYTES, 0};
 static const uint64_t second_ns = UINT64_C(1000000000);
 
 struct key {
@@ -43,7 +43,7 @@ static enum sd_flow_status add(struct sd_flow *t, struct sd_flow_writer *w, uint
     struct key key = key_of(number);
     struct data data = {value, value};
     struct sd_flow_entry head = {.action = (uint16_t)number, .profile = profile};
-    return sd_flow_add(t, w, shape, &key, sd_flow_hash(t, shape, &key), head, &data, sizeof data, now_ns, added);
+    return sd_flow_add(t, w, shape, &key, sd_flow_hash(t, shape, &key), head, 0, &data, sizeof data, now_ns, added);
 }
 
 static bool take_away(struct sd_flow *t, struct sd_flow_writer *w, uint32_t number)
@@ -99,7 +99,7 @@ static void test_model(uint32_t size, uint64_t mask, uint64_t seed)
     struct sd_epochs epochs;
     struct sd_flow t;
     struct sd_flow_writer w;
-    CHECK(sd_epochs_init(&epochs, 1) && sd_flow_init(&t, shape, seed, size, &epochs) && sd_flow_writer_init(&w, true));
+    CHECK(sd_epochs_init(&epochs, 1) && sd_flow_init(&t, shape, seed, size, &epochs) && sd_flow_writer_init(&w, true, KEY_BYTES));
     for (uint32_t i = 0; i < 3; i++)
         t.timeouts_ns[i] = (int64_t)(i * 10 * second_ns);
     static struct model models[N_KEYS];
@@ -141,7 +141,7 @@ static void test_model(uint32_t size, uint64_t mask, uint64_t seed)
             struct key key = key_of(number);
             struct data data = {value, value};
             struct sd_flow_entry head = {.action = (uint16_t)number, .profile = profile};
-            bool is_replaced = sd_flow_replace(&t, &w, &key, sd_flow_hash(&t, shape, &key), head, &data, sizeof data, now_ns);
+            bool is_replaced = sd_flow_replace(&t, &w, &key, sd_flow_hash(&t, shape, &key), head, 0, &data, sizeof data, now_ns);
             CHECK(!is_replaced || is_live);
             CHECK(is_replaced || !is_live || mask != UINT64_MAX);
             if (is_replaced)
@@ -171,12 +171,12 @@ static void test_model(uint32_t size, uint64_t mask, uint64_t seed)
             sd_epoch_quiesce(&epochs, 0);
         }
         if (step % 512 == 0) {
-            uint64_t n_ended = w.n_expired[SD_FLOW_BY_PACKET];
+            uint64_t n_ended = w.n_expired[0];
             CHECK(count(&t) == n_there && t.n_left == (int64_t)(size - n_there));
             CHECK(n_there == w.n_added[SD_FLOW_ADDED] - n_ended - n_removed);
         }
     }
-    CHECK(w.n_added[SD_FLOW_ADDED] > 50 && w.n_expired[SD_FLOW_BY_PACKET] > 10 && w.n_added[SD_FLOW_EXISTS] > 10);
+    CHECK(w.n_added[SD_FLOW_ADDED] > 50 && w.n_expired[0] > 10 && w.n_added[SD_FLOW_EXISTS] > 10);
     sd_flow_writer_free(&w);
     sd_flow_free(&t);
     sd_epochs_free(&epochs);
@@ -189,7 +189,7 @@ static void test_flood(uint32_t size)
     struct sd_epochs epochs;
     struct sd_flow t;
     struct sd_flow_writer w;
-    CHECK(sd_epochs_init(&epochs, 1) && sd_flow_init(&t, shape, 3, size, &epochs) && sd_flow_writer_init(&w, true));
+    CHECK(sd_epochs_init(&epochs, 1) && sd_flow_init(&t, shape, 3, size, &epochs) && sd_flow_writer_init(&w, true, KEY_BYTES));
     struct sd_flow_entry *added;
     uint32_t n = 4 * size + 1000;
     for (uint32_t i = 0; i < n; i++)
@@ -269,7 +269,7 @@ static void *control(void *argument)
         if (value % 2)
             n_taken += sd_flow_remove(&shared, w, &key, hash, SD_FLOW_ANY_TIME);
         else
-            sd_flow_replace(&shared, w, &key, hash, head, &data, sizeof data, second_ns);
+            sd_flow_replace(&shared, w, &key, hash, head, 0, &data, sizeof data, second_ns);
     }
     __atomic_store_n(&is_over, true, __ATOMIC_RELEASE);
     return NULL;
@@ -285,7 +285,7 @@ static void test_threads(uint64_t mask)
     pthread_t threads[N_WORKERS + 1];
     uint32_t numbers[N_WORKERS];
     for (uint32_t i = 0; i <= N_WORKERS; i++)
-        CHECK(sd_flow_writer_init(&writers[i], false));
+        CHECK(sd_flow_writer_init(&writers[i], false, KEY_BYTES));
     for (uint32_t i = 0; i < N_WORKERS; i++) {
         numbers[i] = i;
         CHECK(pthread_create(&threads[i], NULL, work, &numbers[i]) == 0);
@@ -297,7 +297,7 @@ static void test_threads(uint64_t mask)
     int64_t n_in_hand = 0;
     for (uint32_t i = 0; i <= N_WORKERS; i++) {
         n_added += writers[i].n_added[SD_FLOW_ADDED];
-        n_ended += writers[i].n_expired[SD_FLOW_BY_PACKET];
+        n_ended += writers[i].n_expired[0];
         n_in_hand += writers[i].n_in_hand;
         sd_flow_collect(&shared, &writers[i]);
         CHECK(writers[i].n_waiting == 0);

@@ -28,6 +28,8 @@ struct sd_reader_epoch {
 struct sd_epochs {
     uint64_t now;
     uint32_t n_readers;
+    /* The control plane while it reads entries that workers may remove; idle at other times. */
+    struct sd_reader_epoch control;
     /* A cache line each. */
     struct sd_reader_epoch *readers;
 };
@@ -37,6 +39,7 @@ SD_LOCAL bool sd_epochs_init(struct sd_epochs *epochs, uint32_t n_readers)
 {
     epochs->now = 1;
     epochs->n_readers = 0;
+    epochs->control.seen = SD_EPOCH_IDLE;
     epochs->readers = sd_alloc_lines(n_readers, sizeof *epochs->readers);
     if (!epochs->readers)
         return false;
@@ -79,6 +82,19 @@ SD_INLINE void sd_epoch_quiesce(struct sd_epochs *epochs, uint32_t reader)
 SD_INLINE void sd_epoch_idle(struct sd_epochs *epochs, uint32_t reader)
 {
     __atomic_store_n(&epochs->readers[reader].seen, SD_EPOCH_IDLE, __ATOMIC_RELEASE);
+}
+
+/* The control plane begins to read what workers may take out, until sd_epoch_end_control. */
+SD_INLINE void sd_epoch_begin_control(struct sd_epochs *epochs)
+{
+    uint64_t now = __atomic_load_n(&epochs->now, __ATOMIC_ACQUIRE);
+    __atomic_exchange_n(&epochs->control.seen, now, __ATOMIC_SEQ_CST);
+    (void)__atomic_load_n(&epochs->now, __ATOMIC_SEQ_CST);
+}
+
+SD_INLINE void sd_epoch_end_control(struct sd_epochs *epochs)
+{
+    __atomic_store_n(&epochs->control.seen, SD_EPOCH_IDLE, __ATOMIC_RELEASE);
 }
 
 /* --- The writer --- */

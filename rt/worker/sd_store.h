@@ -31,6 +31,8 @@ struct sd_ports {
 
 struct sd_epochs;
 
+#define SD_DATA_LOCK_BITS 10
+
 struct sd_instance {
     const struct sd_pipeline *pipeline;
     /* The epoch of each worker: decides when removed memory can be reused. */
@@ -46,6 +48,10 @@ struct sd_instance {
     /* Bytes of all entries that lookups may touch, about. Workers read it without synchronisation. */
     uint64_t entries_bytes;
     struct sd_ports ports_down;
+    /* Numbers of flows that packets have taken. */
+    uint64_t n_flow_ids;
+    /* Locks of entries whose data actions change: see sd_data_lock. */
+    uint32_t data_locks[1 << SD_DATA_LOCK_BITS];
 };
 
 /* For the control plane only. */

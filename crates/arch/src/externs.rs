@@ -78,8 +78,24 @@ operations! {
     Ipv4Checksum = "ipv4_checksum",
     /// Hands the packet to a user-space reader; a result.
     PerfEventOutput = "perf_event_output",
-    /// `(action, data, expire time profile)`: adds the entry that was looked for to the table whose action it is; a result.
+    /// `(action of a table, data, profile of the timeout)`: adds an entry with the key that the table has missed. The result
+    /// is true if it was added. In the program: `(name, data, profile)`; the profile may be missing.
     AddEntry = "add_entry",
+    /// `(condition, name, data, profile)`. Elaboration makes it an `add_entry`, as the others of tables with state below make
+    /// what they stand for.
+    AddEntryIf = "add_entry_if",
+    /// `(table)`: the timeout of the entry that was hit begins again.
+    RestartTimer = "restart_timer",
+    /// `(table, profile)`: the entry that was hit gets another timeout, which begins. In the program: `(profile)`.
+    SetTimer = "set_timer",
+    /// `(condition, profile)`
+    SetTimerIf = "set_timer_if",
+    /// `(restart, set, profile)`
+    UpdateTimer = "update_timer",
+    /// `(action of a table, leaf of its data, value)`: changes a value in the entry that was hit, or in the default entry.
+    StoreData = "store_data",
+    /// A number that was not given before, as result; 0: there are no more.
+    AllocateFlowId = "allocate_flow_id",
     /// `(direction, from the network, from the host)`, as result.
     SelectByDirection = "select_by_direction",
     /// The hash of an object with an algorithm of its own: `(data)` or `(base, data, max)`, as result. Elaboration makes it

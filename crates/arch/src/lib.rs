@@ -15,6 +15,7 @@ mod description;
 mod externs;
 mod pipeline;
 mod roles;
+pub mod table_state;
 
 pub use architecture::Architecture;
 pub use control_plane::{ControlPlaneExtern, ExternRole, Unit};
@@ -45,6 +46,7 @@ pub const INCLUDE_FILES: &[(&str, &str)] = &[
     ("ubpf_model.p4", include_str!("../p4include/ubpf_model.p4")),
     ("xdp_model.p4", include_str!("../p4include/xdp_model.p4")),
     ("siding_externs.p4", include_str!("../p4include/siding_externs.p4")),
+    ("siding_state.p4", include_str!("../p4include/siding_state.p4")),
 ];
 
 /// The text of an include file, by the name between the angle brackets.

@@ -36,6 +36,8 @@ pub enum BenchCommand {
     Async(BenchAsyncArgs),
     /// Count updates of registers that workers lose, and what locks cost, beside what `siding sim` says
     Registers(BenchRegistersArgs),
+    /// Time packets that add entries to a table, beside DPDK's learner table and rte_hash
+    State(BenchStateArgs),
     /// Count simulated packets a second through the models of `siding sim`
     Sim(BenchSimArgs),
     /// Count entries a second that controllers write and read
@@ -277,6 +279,18 @@ pub struct BenchRegistersArgs {
     /// Products, each of the one before, between the read and the write [default: 0,10,100, with --quick 0,100]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(0..=100_000))]
     pub steps: Vec<u64>,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchStateArgs {
+    /// Flows (repeatable) [default: 1000, 100000, 1000000 and 10000000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=12_000_000))]
+    pub flows: Vec<u64>,
+    /// Packets that come together
+    #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub burst: u32,
     #[command(flatten)]
     pub measure: MeasureArgs,
 }

@@ -43,19 +43,7 @@ struct Benchmark {
 impl Benchmark {
     /// The executable that times it.
     fn compile(&self, compiling: &Compiling) -> Result<PathBuf, Exit> {
-        let source = Source { name: self.name.to_string(), text: self.p4.into() };
-        let mut checked = driver::check(&source, &FileLoader::default(), &Options::default());
-        let mut runnable = driver::runnable(&mut checked, None).ok_or_else(|| {
-            output::error_line(&format!("internal bug: {} cannot be compiled", self.name));
-            Exit::Bug
-        })?;
-        for (_, table) in runnable.program.tables.iter_mut() {
-            table.size = Some(1 << 24);
-        }
-        let sources = Arc::new(checked.sources);
-        let loaded =
-            Loaded { runnable, sources, includes: Vec::new(), macros: Vec::new(), externs: ExternSet::new() };
-        let text = Prepared::new(&loaded, self.name)?.c_text(codegen::Options::default());
+        let text = c_text(self.name, self.p4)?;
         let files = [
             ("crates/bench/c/harness/run.c", HARNESS),
             ("crates/bench/c/harness/program.c", text.as_str()),
@@ -63,6 +51,23 @@ impl Benchmark {
         ];
         harness::compile("crates/bench/c/harness/run.c", &files, compiling)
     }
+}
+
+/// A program of ours as C, with tables of 2^24 entries.
+pub fn c_text(name: &str, p4: &str) -> Result<String, Exit> {
+    let source = Source { name: name.to_string(), text: p4.into() };
+    let mut checked = driver::check(&source, &FileLoader::default(), &Options::default());
+    let mut runnable = driver::runnable(&mut checked, None).ok_or_else(|| {
+        output::error_line(&format!("internal bug: {name} cannot be compiled"));
+        Exit::Bug
+    })?;
+    for (_, table) in runnable.program.tables.iter_mut() {
+        table.size = Some(1 << 24);
+    }
+    let sources = Arc::new(checked.sources);
+    let loaded =
+        Loaded { runnable, sources, includes: Vec::new(), macros: Vec::new(), externs: ExternSet::new() };
+    Ok(Prepared::new(&loaded, name)?.c_text(codegen::Options::default()))
 }
 
 /// The executable of `forward` or `l2`.

@@ -29,6 +29,7 @@ mod registers;
 pub mod report;
 mod scenes;
 mod sim;
+mod state;
 mod tables;
 
 pub use args::BenchCommand as Command;
@@ -54,6 +55,7 @@ pub fn run(command: &Command) -> Exit {
         Command::Async(args) => asynchronous::run(args),
         Command::Registers(args) => registers::run(args),
         Command::Sim(args) => sim::run(args),
+        Command::State(args) => state::run(args),
         Command::Control(args) => control::run(args),
     }
 }

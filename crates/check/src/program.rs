@@ -478,6 +478,13 @@ pub struct VarDef {
     pub annotations: Annotations,
 }
 
+impl VarDef {
+    /// A parameter marked `@__ref`: an action that assigns to it changes the entry that holds its value.
+    pub fn is_updatable(&self) -> bool {
+        annotation(&self.annotations, "__ref").is_some()
+    }
+}
+
 /// `T(args) name;`
 #[derive(Debug)]
 pub struct InstanceDef {

@@ -269,7 +269,8 @@ impl Checker<'_> {
                     .also(span, format!("`{name}` is an `in` parameter"))
                     .help("make the parameter `inout`, or copy it to a local variable"),
                 VarKind::Param(Direction::None) => new(": a parameter without direction is read-only")
-                    .also(span, format!("`{name}` has no direction")),
+                    .also(span, format!("`{name}` has no direction"))
+                    .help("an action may change a parameter of its entry that is marked `@__ref`"),
                 VarKind::CtorParam => new(": a constructor parameter is fixed")
                     .also(span, format!("`{name}` is a constructor parameter")),
                 VarKind::Param(Direction::Out | Direction::InOut) | VarKind::Local | VarKind::ForIn => {

@@ -92,6 +92,8 @@ pub struct TableEntry {
     pub is_default_action: bool,
     /// True if the entry cannot be changed; set in answers only.
     pub is_const: bool,
+    /// True if a packet has added the entry; set in answers only.
+    pub is_of_packet: bool,
     /// Opaque bytes, returned unchanged to the controller.
     pub metadata: Vec<u8>,
     /// Older, narrower form of `metadata`.
@@ -119,6 +121,7 @@ impl TableEntry {
             action: None,
             is_default_action: false,
             is_const: false,
+            is_of_packet: false,
             metadata: Vec::new(),
             controller_metadata: 0,
             idle_timeout_ns: 0,

@@ -37,7 +37,7 @@ enum DirectCells {
 
 /// Makes `to` equal to `from`, a target of the same program. `to` has the entries that the program declares, and no packet
 /// has passed it. Levels of meters, times of last hits and random numbers are not visible to a control plane and stay as
-/// they are.
+/// they are; entries that packets have added are left out.
 pub fn mirror(schema: &Schema, from: &dyn Target, to: &mut dyn Target) -> Result<(), Fault> {
     // Entries refer to groups, and groups to members.
     let entries = Query::TableEntries(EntryQuery::default());
@@ -52,7 +52,8 @@ pub fn mirror(schema: &Schema, from: &dyn Target, to: &mut dyn Target) -> Result
 
 /// Writes what a controller has changed in `from` into `to`, whose program has `to_schema` and which no controller has written
 /// to: entities that the program of `from` does not declare, default actions, counters and meters with their counts of
-/// colours, times since the last hit. Entries that a controller has deleted are deleted.
+/// colours, times since the last hit. Entries that a controller has deleted are deleted. Those that packets have added are left
+/// out.
 pub fn migrate(
     from_schema: &Schema,
     from: &mut dyn Target,
@@ -124,12 +125,20 @@ fn each_step(
     let result = loop {
         match from.read_on(&mut reading, N_OF_STEP) {
             Ok(found) if found.is_empty() => break Ok(()),
-            Ok(found) => work(from, found),
+            Ok(mut found) => {
+                found.retain(|entity| !is_of_packet(entity));
+                work(from, found);
+            }
             Err(fault) => break Err(fault),
         }
     };
     from.end_read(reading);
     result
+}
+
+/// Packets add such an entry again, with a timeout that begins then.
+fn is_of_packet(entity: &Entity) -> bool {
+    matches!(entity, Entity::TableEntry(entry) if entry.is_of_packet)
 }
 
 fn n_entries(n: u64) -> String {
@@ -223,7 +232,7 @@ fn make_equal(schema: &Schema, from: &dyn Target, to: &mut dyn Target, query: &Q
         .into_iter()
         .filter_map(|entity| Some((EntityKey::new(schema, &entity)?, entity)))
         .collect();
-    for entity in from.read(query)? {
+    for entity in from.read(query)?.into_iter().filter(|entity| !is_of_packet(entity)) {
         let Some(key) = EntityKey::new(schema, &entity) else { continue };
         let kind = match present.get(&key) {
             Some(same) if *same == entity => continue,

@@ -114,6 +114,20 @@ pub(crate) fn answer(
         Request::RemovePort { port } => done(switch.remove_port(port)),
         Request::SetPort { port, is_enabled } => done(switch.enable_port(port, is_enabled)),
         Request::SetRate { port, rate_pps } => done(switch.set_port_rate(port, rate_pps)),
+        Request::SetProfile { table, profile, timeout_ns } => {
+            let table = full_name(switch, &table)?;
+            match switch.set_profile(&table, profile, timeout_ns)? {
+                true => Ok(json!({})),
+                false => Err(without_profiles(&table)),
+            }
+        }
+        Request::ShowProfiles { table } => {
+            let table = full_name(switch, &table)?;
+            let timeouts_ns = switch.profiles(&table)?.ok_or_else(|| without_profiles(&table))?;
+            let rows = timeouts_ns.iter().enumerate();
+            let rows = rows.map(|(profile, ns)| json!({ "profile": profile, "seconds": *ns as f64 / 1e9 }));
+            Ok(json!({ "profiles": rows.collect::<Vec<_>>() }))
+        }
         Request::SetQueueDepth { n_packets_max } => done(switch.set_queue_depth(n_packets_max)),
         Request::Handles { table } => {
             let mut handles = handles();
@@ -207,6 +221,7 @@ fn show(switch: &Switch, what: What, name: Option<&str>) -> Answered {
             Ok(json!({ "program": program.name, "architecture": program.program.architecture.name }))
         }
         What::Names => switch.with_target(|schema, _| Ok(show::names(schema)))?,
+        What::State => Ok(state(switch)),
         What::Tables => switch.with_target(|schema, target| tables(schema, target, name))?,
         What::Entries => switch.with_target(|schema, target| {
             let table = name.map(|name| schema.tables.find(name)).transpose()?.map(|table| table.id);
@@ -257,6 +272,30 @@ fn show(switch: &Switch, what: What, name: Option<&str>) -> Answered {
             entities(schema, target, &[Query::Registers { register, index: None }])
         })?,
     }
+}
+
+/// The name of a table of the running program in full.
+fn full_name(switch: &Switch, table: &str) -> Result<String, Refusal> {
+    let schema = switch.schema().ok_or(SwitchError::NoProgram)?;
+    Ok(schema.tables.find(table)?.names.name.to_string())
+}
+
+fn without_profiles(table: &str) -> Refusal {
+    Refusal::new(RefusalKind::Refused, format!("entries of table `{table}` have no profiles of timeouts"))
+}
+
+/// The tables to which packets have added entries.
+fn state(switch: &Switch) -> Json {
+    let uses = switch.table_uses().unwrap_or_default().into_iter();
+    let rows = uses.filter(|(_, found)| found.packets != Default::default()).map(|(table, found)| {
+        let packets = found.packets;
+        json!({
+            "table": table, "entries": found.n_entries, "from_packets": packets.n_entries,
+            "added": packets.n_added, "exists": packets.n_exists, "full": packets.n_full,
+            "expired": packets.n_expired, "deleted": packets.n_deleted,
+        })
+    });
+    Json::Array(rows.collect())
 }
 
 fn entities(schema: &Schema, target: &dyn Target, questions: &[Query]) -> Answered {

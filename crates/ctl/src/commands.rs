@@ -43,7 +43,7 @@ pub(crate) fn run(switch: &Switch, text: &str) -> Result<Json, Refusal> {
     Ok(done)
 }
 
-/// True for commands that send packets, expect them or move the clock.
+/// True for commands that send packets, expect them, move the clock, or ask what packets have done.
 fn needs_packets(command: &CommandKind) -> bool {
     matches!(
         command,
@@ -52,6 +52,8 @@ fn needs_packets(command: &CommandKind) -> bool {
             | CommandKind::NoPacket { .. }
             | CommandKind::Wait
             | CommandKind::Clock { .. }
+            | CommandKind::CheckTable { .. }
+            | CommandKind::TimeoutWrite { .. }
             | CommandKind::ExpectDigest { .. }
     )
 }

@@ -105,6 +105,16 @@ pub enum Request {
         #[serde(default)]
         rate_pps: Option<u64>,
     },
+    /// Sets the timeout that a profile of a table stands for.
+    SetProfile {
+        table: String,
+        profile: u8,
+        timeout_ns: u64,
+    },
+    /// The timeouts of the profiles of a table.
+    ShowProfiles {
+        table: String,
+    },
     /// Packets that each queue of each port holds.
     SetQueueDepth {
         n_packets_max: usize,
@@ -147,6 +157,8 @@ pub enum Request {
 pub enum What {
     Ports,
     Tables,
+    /// Entries that packets have added, and what became of them.
+    State,
     Entries,
     Drops,
     Workers,

@@ -53,6 +53,22 @@ pub fn render(request: &Request, result: &Json) -> String {
                 ("default action", "default_action.name"),
             ],
         ),
+        Request::Show { what: What::State, .. } => table(
+            result,
+            &[
+                ("table", "table"),
+                ("entries", "entries"),
+                ("from packets", "from_packets"),
+                ("added", "added"),
+                ("exists", "exists"),
+                ("full", "full"),
+                ("expired", "expired"),
+                ("deleted", "deleted"),
+            ],
+        ),
+        Request::ShowProfiles { .. } => {
+            table(&result["profiles"], &[("profile", "profile"), ("seconds", "seconds")])
+        }
         Request::Show { what: What::Names, .. } => names(result),
         Request::Show { what: What::Workers, .. } => table(
             result,

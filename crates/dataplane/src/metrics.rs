@@ -4,6 +4,7 @@ use crate::report::Report;
 use crate::switch::Switch;
 use packet_io::LinkState;
 use std::fmt::Write as _;
+use target::store::{PacketWrites, TableUse};
 
 /// A counter that is not the switch's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +63,7 @@ impl Switch {
                     text.sample("siding_table_lookup_total", &[("table", table), ("result", result)], n);
                 }
             }
+            state(&mut text, &tables);
         }
         for Counter { name, help, label, samples } in more {
             text.family(name, "counter", help);
@@ -73,6 +75,45 @@ impl Switch {
         }
         text.0.push_str("# EOF\n");
         Some(text.0)
+    }
+}
+
+/// Tables whose entries packets add and end, as far as any has done so.
+fn state(text: &mut Text, tables: &[(String, TableUse)]) {
+    let written: Vec<(&String, PacketWrites)> = tables
+        .iter()
+        .map(|(table, uses)| (table, uses.packets))
+        .filter(|(_, packets)| *packets != PacketWrites::default())
+        .collect();
+    if written.is_empty() {
+        return;
+    }
+    text.family("siding_table_packet_entries", "gauge", "Entries of a table that packets have added.");
+    for (table, packets) in &written {
+        text.sample("siding_table_packet_entries", &[("table", table)], packets.n_entries);
+    }
+    text.family(
+        "siding_table_add",
+        "counter",
+        "Entries that packets have asked for, by what became of them.",
+    );
+    for (table, packets) in &written {
+        let results = [("added", packets.n_added), ("exists", packets.n_exists), ("full", packets.n_full)];
+        for (result, n) in results {
+            text.sample("siding_table_add_total", &[("table", table), ("result", result)], n);
+        }
+    }
+    text.family("siding_table_end", "counter", "Entries that have ended, by who had added them and why.");
+    for (table, packets) in &written {
+        let causes = [
+            ("packet", "expired", packets.n_expired),
+            ("packet", "deleted", packets.n_deleted),
+            ("control", "expired", packets.n_expired_control),
+        ];
+        for (origin, cause, n) in causes {
+            let labels = [("table", table.as_str()), ("origin", origin), ("cause", cause)];
+            text.sample("siding_table_end_total", &labels, n);
+        }
     }
 }
 

@@ -570,6 +570,26 @@ impl Switch {
         Some(names.zip(generation.control.table_uses()).collect())
     }
 
+    /// Sets the timeout that a profile of a table stands for, in nanoseconds; 0: its entries end at once. False if there is no
+    /// such table, or if its entries have no profiles.
+    pub fn set_profile(&self, table: &str, profile: u8, timeout_ns: u64) -> Result<bool, SwitchError> {
+        let mut plane = lock(&self.shared.plane);
+        let generation = plane.generation.as_mut().ok_or(SwitchError::NoProgram)?;
+        let found = generation.compiled.program.tables.iter().find(|(_, declared)| declared.name == table);
+        let id = found.map(|(id, _)| id);
+        Ok(id.is_some_and(|id| generation.control.set_profile(id, profile, timeout_ns)))
+    }
+
+    /// The timeouts of the profiles of a table, in nanoseconds; `None` if it has none.
+    pub fn profiles(&self, table: &str) -> Result<Option<Vec<u64>>, SwitchError> {
+        let plane = lock(&self.shared.plane);
+        let generation = plane.generation.as_ref().ok_or(SwitchError::NoProgram)?;
+        let found = generation.compiled.program.tables.iter().find(|(_, declared)| declared.name == table);
+        let timeouts =
+            |id| (0..=u8::MAX).map(|profile| generation.control.profile_timeout(id, profile)).collect();
+        Ok(found.and_then(|(id, _)| timeouts(id)))
+    }
+
     /// The answer to a query, which is valid.
     pub fn read(&self, query: &Query) -> Result<Result<Vec<Entity>, Fault>, SwitchError> {
         self.with_target(|_, target| target.read(query))
@@ -762,13 +782,17 @@ impl Shared {
         }
     }
 
-    /// Returns whether there are entries that may become idle.
+    /// Removes entries whose time is over, and takes note of those that are idle. Returns whether there may be more.
     fn look_for_idle_entries(&self) -> bool {
         let (mut plane, now_ns) = (lock(&self.plane), self.clock.now_ns());
+        if let Some(generation) = plane.generation.as_mut() {
+            generation.control.remove_ended(now_ns);
+        }
         let expired = plane.generation.as_mut().map(|generation| take_expired(generation, now_ns));
         self.queues.keep_expired(expired.unwrap_or_default());
-        let is_scanning =
-            plane.generation.as_ref().is_some_and(|generation| generation.control.has_timed_entries());
+        let is_scanning = plane.generation.as_ref().is_some_and(|generation| {
+            generation.control.has_timed_entries() || generation.control.removes_ended()
+        });
         self.is_scanning.store(is_scanning, Ordering::Relaxed);
         is_scanning
     }

@@ -187,7 +187,7 @@ impl<'p> Body<'_, 'p> {
     pub fn refuse_aliases(&mut self, name: &str, args: &[Arg], copy_out: &[(LValue, Place)], span: Span) {
         let references = args.iter().filter_map(|arg| match arg {
             Arg::Ref(place) => Some(place),
-            Arg::In(_) | Arg::Fields(_) | Arg::Str(_) | Arg::Absent => None,
+            Arg::In(_) | Arg::Fields(_) | Arg::Str(_) | Arg::Table { .. } | Arg::Absent => None,
         });
         let written: Vec<&Place> =
             references.chain(copy_out.iter().map(|(target, _)| &target.place)).collect();

@@ -42,6 +42,7 @@ impl<'p> Body<'_, 'p> {
             }
             Callee::Function(id) => self.call_extern_function(*id, e, call),
             Callee::Action(id) => {
+                self.e.check_direct_call(*id, e.span);
                 let params = &self.e.p.actions[*id].params;
                 let values = self.values(params, call, false);
                 let procedure = self.e.action_with_values(*id, &self.names, values);
@@ -526,6 +527,9 @@ impl<'p> Body<'_, 'p> {
                     && let Some(result) = self.select_by_direction(call, e.span)
                 {
                     return Some(result);
+                }
+                if let Some(result) = self.table_state_call(op, e, call) {
+                    return result;
                 }
                 self.call_extern(op, def.name.clone(), None, &def.signature.params, e, call)
             }

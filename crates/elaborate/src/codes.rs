@@ -11,6 +11,7 @@ pub static ALL: &[Code] = &[
     &CHECKSUM_WORDS,
     &EXTERN_ARGUMENT,
     &ASYNC,
+    &TABLE_STATE,
     &VALUE_TOO_LARGE,
     &PROGRAM_TOO_LARGE,
 ];
@@ -60,6 +61,14 @@ pub static EXTERN_ARGUMENT: CodeInfo = CodeInfo {
     id: "P2322",
     name: "extern-argument",
     summary: "an extern gets an argument with which it cannot work",
+    default_severity: diagnostics::Severity::Error,
+};
+
+/// A table that packets write in a way that it does not allow.
+pub static TABLE_STATE: CodeInfo = CodeInfo {
+    id: "P2323",
+    name: "table-state",
+    summary: "packets cannot write the entries of a table in this way",
     default_severity: diagnostics::Severity::Error,
 };
 

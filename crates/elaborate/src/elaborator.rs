@@ -53,10 +53,24 @@ pub struct Elaborator<'p> {
     /// The number of atomic blocks without a name of their own.
     pub n_atomic: u32,
     pub purpose: Purpose,
+    /// The table whose actions are being elaborated.
+    pub(crate) table_in_force: Option<TableInForce>,
     /// The length of the packet is counted while headers come and go.
     pub counts_length: bool,
     /// Egress may clone the packet; known when `counts_length` is set.
     pub clones_from_egress: bool,
+}
+
+/// The table whose actions are being elaborated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TableInForce {
+    pub scope: NodeId,
+    pub checked: checked::TableId,
+    pub id: TableId,
+    /// Packets may write its entries: its actions have procedures of their own.
+    pub has_state: bool,
+    /// The element of the list of actions that is being elaborated.
+    pub element: u32,
 }
 
 /// The use that the IR is made for.
@@ -115,8 +129,9 @@ pub type Values = Vec<Option<Value>>;
 pub enum ProcedureKey {
     /// A control or parser object.
     Object(BlockId, NodeId, Values),
-    /// An action as seen from a control object; `None` for actions of the top level, which belong to the block.
-    Action(BlockId, Option<NodeId>, checked::ActionId, Values),
+    /// An action as seen from a control object; `None` for actions of the top level, which belong to the block. Actions of a
+    /// table with state are its own.
+    Action(BlockId, Option<NodeId>, checked::ActionId, Values, Option<TableId>),
     /// An element of a table's list of actions that binds arguments.
     Bound(TableId, u32),
     /// A function with its type arguments and the values of its compile-time parameters.

@@ -47,6 +47,7 @@ mod place;
 mod procedure;
 mod stmt;
 mod table;
+mod table_state;
 mod types;
 mod value_set;
 mod values;

@@ -251,6 +251,7 @@ impl<'p> Elaborator<'p> {
             n_asynchronous: 0,
             n_atomic: 0,
             purpose,
+            table_in_force: None,
             counts_length: false,
             clones_from_egress: false,
             sizes: Vec::new(),

@@ -75,18 +75,25 @@ impl<'p> Elaborator<'p> {
         let path = object.map_or("", |id| self.p.nodes[id].control_plane_name.as_str());
         let name = check::evaluate::full_name(path, &def.name, &def.annotations).into();
         let outer = object.map_or_else(Rc::default, |id| self.names_of(id));
-        let key = ProcedureKey::Action(self.block, object, action, values.clone());
-        self.procedure(key, Head { name, kind: ProcedureKind::Action, span: def.span }, |body, id| {
-            body.names = outer.inside();
-            let params = body.bind_params(&def.params, &values);
-            let data = (def.params.iter().zip(&params))
-                .filter(|(p, _)| body.e.p.direction(**p) == Direction::None)
-                .filter_map(|(_, var)| *var)
-                .collect();
-            body.e.params.insert(id, params.into());
-            body.statements(&def.body.stmts);
-            data
-        })
+        let own_table = self.table_in_force.filter(|table| table.has_state).map(|table| table.id);
+        let key = ProcedureKey::Action(self.block, object, action, values.clone(), own_table);
+        let is_new = !self.procedures.contains_key(&key);
+        let id =
+            self.procedure(key, Head { name, kind: ProcedureKind::Action, span: def.span }, |body, id| {
+                body.names = outer.inside();
+                let params = body.bind_params(&def.params, &values);
+                let data = (def.params.iter().zip(&params))
+                    .filter(|(p, _)| body.e.p.direction(**p) == Direction::None)
+                    .filter_map(|(_, var)| *var)
+                    .collect();
+                body.e.params.insert(id, params.into());
+                body.statements(&def.body.stmts);
+                data
+            });
+        if is_new {
+            self.store_data(action, id);
+        }
+        id
     }
 
     /// The procedure of a function with these type arguments and compile-time arguments.
@@ -128,25 +135,30 @@ impl<'p> Elaborator<'p> {
         values: &[Option<Value>],
     ) -> ProcedureId {
         let def = &self.p.functions[function];
-        self.procedure(key, Head { name, kind: ProcedureKind::Function, span: def.span }, |body, id| {
-            body.names = names;
-            let params = body.bind_params(&def.signature.params, values);
-            let given = (def.signature.params.iter().zip(&params))
-                .filter(|(p, _)| body.e.p.direction(**p) != Direction::Out)
-                .filter_map(|(_, var)| *var)
-                .collect();
-            body.e.params.insert(id, params.into());
-            if def.signature.return_type != check::types::Types::VOID {
-                let ty = body.ty(def.signature.return_type);
-                let result = body.variable("$result", ty, def.span);
-                body.e.results.insert(id, result);
-                body.result = Some(Place::var(result));
-            }
-            if let Some(block) = &def.body {
-                body.statements(&block.stmts);
-            }
-            given
-        })
+        // Functions belong to no table: all that call them share one.
+        let outer = self.table_in_force.take();
+        let id =
+            self.procedure(key, Head { name, kind: ProcedureKind::Function, span: def.span }, |body, id| {
+                body.names = names;
+                let params = body.bind_params(&def.signature.params, values);
+                let given = (def.signature.params.iter().zip(&params))
+                    .filter(|(p, _)| body.e.p.direction(**p) != Direction::Out)
+                    .filter_map(|(_, var)| *var)
+                    .collect();
+                body.e.params.insert(id, params.into());
+                if def.signature.return_type != check::types::Types::VOID {
+                    let ty = body.ty(def.signature.return_type);
+                    let result = body.variable("$result", ty, def.span);
+                    body.e.results.insert(id, result);
+                    body.result = Some(Place::var(result));
+                }
+                if let Some(block) = &def.body {
+                    body.statements(&block.stmts);
+                }
+                given
+            });
+        self.table_in_force = outer;
+        id
     }
 
     /// The procedure of a control or parser object.

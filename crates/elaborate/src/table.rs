@@ -2,16 +2,15 @@
 
 use crate::body::Body;
 use crate::codes;
-use crate::elaborator::{Elaborator, ProcedureKey};
+use crate::elaborator::{Elaborator, ProcedureKey, TableInForce};
 use crate::names::Binding;
 use crate::procedure::Head;
-use arch::{ControlPlaneExtern, ExternRole, IdleTimeout};
+use arch::{ControlPlaneExtern, ExternRole};
 use check::program::{
     ActionListElement, Call, Callee, Direction, Expr, ExprKind, NodeId, NodeKind, Origin,
     TableId as CheckedId, annotation,
 };
 use check::types::{Ty, Types};
-use check::value::Value;
 use diagnostics::{Diagnostic, Span};
 use ir::types::INDEX_BITS;
 use ir::{
@@ -128,7 +127,10 @@ impl<'p> Elaborator<'p> {
             implementation: None,
             direct_counter: None,
             direct_meter: None,
-            has_idle_timeout: false,
+            timeout: ir::Timeout::Never,
+            restarts_on_hit: true,
+            add_on_miss: None,
+            updates_data: false,
             span: def.span,
         });
         self.tables.insert((scope, table), id);
@@ -139,8 +141,18 @@ impl<'p> Elaborator<'p> {
             return id;
         }
         let keys = self.keys(scope, table);
+        self.table_state(scope, table, id);
+        let updates = |element: &ActionListElement| {
+            p.actions[element.action].params.iter().any(|param| p.vars[*param].is_updatable())
+        };
+        let out = &mut self.out.tables[id];
+        out.updates_data = def.actions.iter().any(updates);
+        let has_state = out.has_state() || out.timeout != ir::Timeout::Never;
+        let in_force = TableInForce { scope, checked: table, id, has_state, element: 0 };
+        let outer = self.table_in_force.replace(in_force);
         let actions: Vec<TableAction> = (def.actions.iter().zip(0..))
             .map(|(element, i)| {
+                self.table_in_force = Some(TableInForce { element: i, ..in_force });
                 let marked = |name| annotation(&element.annotations, name).is_some();
                 TableAction {
                     name: p.control_plane_name_of_action(scope, element.action).into(),
@@ -151,6 +163,7 @@ impl<'p> Elaborator<'p> {
                 }
             })
             .collect();
+        self.table_in_force = outer;
         let default = def.default_action.as_ref().and_then(|default| {
             let element = def.actions.get(default.element as usize)?;
             Some(self.action_with_data(scope, default.element, element.action, &default.args))
@@ -165,6 +178,7 @@ impl<'p> Elaborator<'p> {
             out.has_const_default_action = def.default_action.as_ref().is_some_and(|d| d.is_const);
         }
         self.table_properties(scope, table, id);
+        self.check_table_state(table, id);
         id
     }
 
@@ -258,20 +272,9 @@ impl<'p> Elaborator<'p> {
         let counter =
             self.direct_object(scope, table, names.direct_counter.as_deref(), ExternRole::DirectCounter);
         let meter = self.direct_object(scope, table, names.direct_meter.as_deref(), ExternRole::DirectMeter);
-        let has_idle_timeout = names.idle_timeout.as_ref().is_some_and(|property| {
-            let found = p.tables[table].properties.iter().find(|q| q.name == property.name);
-            match (&property.value, found.and_then(|q| p.eval(&q.value, Some(scope)))) {
-                (IdleTimeout::Flag(wanted), Some(Value::Bool(asked))) => asked == *wanted,
-                (IdleTimeout::Member(name), Some(Value::EnumMember(e, m))) => {
-                    p.enums[e].members.get(m as usize).is_some_and(|m| m.name == *name)
-                }
-                _ => false,
-            }
-        });
         let out = &mut self.out.tables[id];
         out.direct_counter = counter;
         out.direct_meter = meter;
-        out.has_idle_timeout = has_idle_timeout;
     }
 
     fn direct_object(

@@ -275,10 +275,10 @@ fn properties_attach_objects() {
     assert_eq!(object(t.direct_counter), ("I.seen", "direct_counter"));
     assert_eq!(object(t.direct_meter), ("I.rate", "direct_meter"));
     assert_eq!(object(t.implementation), ("I.members", "action_profile"));
-    assert!(t.has_idle_timeout);
+    assert_eq!(t.timeout, ir::Timeout::Notify);
     let u = table(&p, "I.u");
     assert_eq!(object(u.implementation), ("spread", "action_selector"));
-    assert!(!u.has_idle_timeout);
+    assert_eq!(u.timeout, ir::Timeout::Never);
     let selector = &p.objects[u.implementation.expect("it is attached")];
     let args: Vec<(&str, ir::Constant)> =
         selector.args.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();

@@ -115,6 +115,8 @@ fn from_script(
             | StepKind::Port { .. }
             | StepKind::Wait
             | StepKind::Check(_)
+            | StepKind::CheckTable { .. }
+            | StepKind::SetProfile { .. }
             | StepKind::Show(_)
             | StepKind::ExpectDigest(_) => left_out.push(step.span),
             StepKind::RemoveAllEntries => {

@@ -43,7 +43,8 @@ fn signature(
         ir::Arg::Fields(fields) => Arg::In(place(fields.iter().map(|e| e.ty.clone()).collect())),
         ir::Arg::Ref(of) => Arg::InOut(place(leaf_types(program, of))),
         ir::Arg::Str(text) => Arg::Text(text.to_string()),
-        ir::Arg::Absent => Arg::Absent,
+        // Only operations of tables name one.
+        ir::Arg::Table { .. } | ir::Arg::Absent => Arg::Absent,
     });
     let args = args.collect();
     let result = result.and_then(|of| leaf_types(program, of).first().map(|ty| value(ty, 0)));

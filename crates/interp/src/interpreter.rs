@@ -89,6 +89,10 @@ impl BlockRunner for Interpreter {
         PacketState { bytes: bytes.to_vec(), may_wait, ..PacketState::new(&self.exe) }
     }
 
+    fn clock_advanced(&mut self, now_ns: u64) {
+        self.tables.remove_ended(now_ns);
+    }
+
     fn restart(&mut self, packet: &mut PacketState) {
         packet.reset(&self.exe);
     }
@@ -303,6 +307,18 @@ impl Store for Interpreter {
         let direct = self.tables.direct(table, entry).ok_or(TableError::NotFound)?;
         direct.meter.colours = colours;
         Ok(())
+    }
+
+    fn remove_ended(&mut self, now_ns: u64) {
+        self.tables.remove_ended(now_ns);
+    }
+
+    fn set_profile(&mut self, table: TableId, profile: u8, timeout_ns: u64) -> bool {
+        self.tables.set_profile(table, profile, timeout_ns)
+    }
+
+    fn profile_timeout(&self, table: TableId, profile: u8) -> Option<u64> {
+        self.tables.profile_timeout(table, profile)
     }
 
     fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)> {

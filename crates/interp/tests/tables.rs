@@ -277,7 +277,7 @@ fn a_table_that_says_no_size_has_the_usual_one() {
 
 #[test]
 fn idle_entries_expire_once_per_timeout() {
-    let (mut tables, id) = tables(&["exact"], "    idle_timeout\n");
+    let (mut tables, id) = tables(&["exact"], "    timeout notify\n");
     let mut entry = NewEntry::new(vec![exact(1)], 0, set(1));
     entry.idle_timeout_ns = 100;
     let handle = tables.insert(id, entry, 50).unwrap();

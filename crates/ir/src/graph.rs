@@ -71,6 +71,11 @@ pub enum Arg {
     /// `out` or `inout`: a place of any type.
     Ref(Place),
     Str(SmolStr),
+    /// A table, or one of its actions: the index into [`Table::actions`](crate::Table::actions).
+    Table {
+        table: TableId,
+        action: Option<u32>,
+    },
     /// An optional argument that is absent.
     Absent,
 }

@@ -115,8 +115,55 @@ pub struct Table {
     pub implementation: Option<ObjectId>,
     pub direct_counter: Option<ObjectId>,
     pub direct_meter: Option<ObjectId>,
-    pub has_idle_timeout: bool,
+    /// The end of an entry that was not hit for the time it was given.
+    pub timeout: Timeout,
+    /// A hit restarts the time of its entry; otherwise only actions do, with `restart_timer` and `set_timer`.
+    pub restarts_on_hit: bool,
+    /// Packets that miss may add entries.
+    pub add_on_miss: Option<AddOnMiss>,
+    /// Actions change the data of their entries.
+    pub updates_data: bool,
     pub span: Span,
+}
+
+/// The end of an entry whose time is over (PNA, "Table entry timeout").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timeout {
+    /// Entries have no time.
+    Never,
+    /// The control plane is told, and the entry stays.
+    Notify,
+    /// The entry is removed; lookups miss it from that time on.
+    Delete,
+}
+
+/// Profiles of timeouts of a table.
+pub const N_PROFILES: usize = 256;
+
+/// Times of entries count in whole units of this, in nanoseconds.
+pub const TIMEOUT_TICK_NS: u64 = 1_000_000;
+
+/// The timeout that a profile stands for until the control plane sets another one, in nanoseconds (p4c's backend for DPDK).
+pub fn default_timeout_ns(profile: u8) -> u64 {
+    const SECONDS: [u64; 8] = [10, 30, 60, 120, 300, 43_200, 120, 120];
+    SECONDS.get(usize::from(profile)).copied().unwrap_or(120) * 1_000_000_000
+}
+
+impl Table {
+    /// Packets add entries, end them, set their timers or change their data.
+    pub fn has_state(&self) -> bool {
+        self.add_on_miss.is_some()
+            || self.timeout == Timeout::Delete
+            || !self.restarts_on_hit
+            || self.updates_data
+    }
+}
+
+/// Entries that packets add (PNA, "Tables with add-on-miss").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddOnMiss {
+    /// The profile of the timeout of entries for which the program names none.
+    pub profile: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -177,7 +177,7 @@ fn requested(program: &Program, printer: &Printer, arg: &Arg) -> Vec<(String, Ty
         Arg::Ref(place) => {
             return program.place_type(place).map(|ty| (printer.place(place), ty)).into_iter().collect();
         }
-        Arg::Str(_) | Arg::Absent => return Vec::new(),
+        Arg::Str(_) | Arg::Table { .. } | Arg::Absent => return Vec::new(),
     };
     let computed = values.iter().filter(|e| !matches!(e.kind, ExprKind::Const(_)));
     computed.map(|e| (printer.expr(e), e.ty.clone())).collect()

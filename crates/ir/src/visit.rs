@@ -58,7 +58,7 @@ impl Stmt {
                             place.for_each_read_in_path(&mut |place| f(Access::Read, place));
                             f(Access::Read, place);
                         }
-                        Arg::Str(_) | Arg::Absent => {}
+                        Arg::Str(_) | Arg::Table { .. } | Arg::Absent => {}
                     }
                 }
                 for arg in args {
@@ -87,7 +87,7 @@ impl Stmt {
                         Arg::In(e) => f(e),
                         Arg::Fields(fields) => fields.iter_mut().for_each(&mut *f),
                         Arg::Ref(place) => place.for_each_expr_mut(f),
-                        Arg::Str(_) | Arg::Absent => {}
+                        Arg::Str(_) | Arg::Table { .. } | Arg::Absent => {}
                     }
                 }
                 if let Some(place) = result {

@@ -361,7 +361,7 @@ fn tables_that_packets_add_to_are_state() {
     assert_eq!((action["cycles"].as_u64(), action["needs_lock"].as_bool()), (Some(4), Some(true)));
     assert_eq!(explained["notes"], serde_json::json!([]));
     // Those that find their entry hold it for the lookup only.
-    let simulated = of(&["-n", "20000", "--policy", "global-lock", "--path-share", "miss=0.1,82=1"]);
+    let simulated = of(&["-n", "20000", "--policy", "global-lock", "--path-share", "miss=0.1,90=1"]);
     let actions = simulated["runs"][0]["points"][0]["point"]["actions"].clone();
     let expected = serde_json::json!([
         { "cycles": 4, "lock_cycles": 4, "weight": 0.1 },

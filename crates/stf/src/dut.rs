@@ -27,6 +27,16 @@ pub trait Dut {
     /// Puts a port at the side of the host of a network card, or at the side of the network, where all are initially.
     fn set_host_port(&mut self, _port: u32, _is_host: bool) {}
 
+    /// The use of a table, by its name; `None` for switches that do not count it.
+    fn table_use(&self, _table: &str) -> Option<TableUse> {
+        None
+    }
+
+    /// Sets the timeout that a profile of a table stands for. False if entries of the table have no profiles.
+    fn set_profile(&mut self, _table: &str, _profile: u8, _timeout_ns: u64) -> bool {
+        false
+    }
+
     /// Digests since the last call, in order.
     fn take_digests(&mut self) -> Vec<(DigestId, Data)>;
 

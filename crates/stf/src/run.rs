@@ -81,6 +81,23 @@ pub fn run_in_bursts(
             StepKind::AdvanceClock { duration_ns } => {
                 dut.advance_clock(*duration_ns, &mut Silent).into_iter().for_each(collect);
             }
+            StepKind::CheckTable { table, count, comparison, value } => {
+                let found = dut.table_use(table).map(|found| count.of(&found));
+                if found.is_none_or(|found| !comparison.holds(&found, value)) {
+                    let why = match found {
+                        Some(found) => format!("it is {found}"),
+                        None => "this switch does not count the entries of the table".to_owned(),
+                    };
+                    let message = format!("`{table}`: {why}, and not {} {value}", comparison.symbol());
+                    report.faults.push(Diagnostic::new(&codes::CHECK_FAILED, step.span, message));
+                }
+            }
+            StepKind::SetProfile { table, profile, timeout_ns } => {
+                if !dut.set_profile(table, *profile, *timeout_ns) {
+                    let message = format!("entries of table `{table}` have no profiles of timeouts");
+                    report.faults.push(Diagnostic::new(&codes::REFUSED, step.span, message));
+                }
+            }
             StepKind::Wait => {}
             StepKind::Port { port, is_host } => dut.set_host_port(*port, *is_host),
             StepKind::Write(_) if step.update().is_some() => {

@@ -4,6 +4,7 @@ use crate::expect::Expectation;
 use diagnostics::Span;
 use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
+use target::store::TableUse;
 
 /// How commands may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,20 @@ pub enum CommandKind {
     Port {
         port: Port,
         is_host: bool,
+    },
+
+    /// Compares a number of entries of a table.
+    CheckTable {
+        table: Name,
+        count: TableCount,
+        comparison: Comparison,
+        value: Number,
+    },
+    /// The timeout that a profile of a table stands for.
+    TimeoutWrite {
+        table: Name,
+        profile: Number,
+        timeout_ns: u64,
     },
 
     Add {
@@ -443,6 +458,43 @@ pub enum Comparison {
     LessOrEqual,
     Greater,
     GreaterOrEqual,
+}
+
+/// Numbers of entries of a table: those that are there, those that packets have added, and what became of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableCount {
+    Entries,
+    FromPackets,
+    Added,
+    Exists,
+    Full,
+    Expired,
+    Deleted,
+}
+
+impl TableCount {
+    pub const ALL: [(&str, TableCount); 7] = [
+        ("entries", TableCount::Entries),
+        ("from_packets", TableCount::FromPackets),
+        ("added", TableCount::Added),
+        ("exists", TableCount::Exists),
+        ("full", TableCount::Full),
+        ("expired", TableCount::Expired),
+        ("deleted", TableCount::Deleted),
+    ];
+
+    pub fn of(self, found: &TableUse) -> u64 {
+        let packets = &found.packets;
+        match self {
+            TableCount::Entries => found.n_entries,
+            TableCount::FromPackets => packets.n_entries,
+            TableCount::Added => packets.n_added,
+            TableCount::Exists => packets.n_exists,
+            TableCount::Full => packets.n_full,
+            TableCount::Expired => packets.n_expired,
+            TableCount::Deleted => packets.n_deleted,
+        }
+    }
 }
 
 impl Comparison {

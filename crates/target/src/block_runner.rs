@@ -19,6 +19,9 @@ pub trait BlockRunner {
     /// A packet arrives: all variables are zero and invalid, nothing is parsed or emitted.
     fn arrive(&mut self, bytes: &[u8]) -> Self::Packet;
 
+    /// The clock of the switch has advanced; no packet is under way.
+    fn clock_advanced(&mut self, now_ns: u64);
+
     /// Resets the packet to its state on arrival; keeps its bytes and what is left of its step budget.
     fn restart(&mut self, packet: &mut Self::Packet);
 

@@ -60,6 +60,19 @@ impl<B: Observed + Store> Dut for BlockByBlock<B> {
         self.device.switch.set_host_port(port, is_host);
     }
 
+    fn table_use(&self, table: &str) -> Option<TableUse> {
+        let runner = &self.device.switch.runner;
+        let uses = runner.program().tables.iter().zip(runner.table_uses());
+        uses.into_iter().find(|((_, declared), _)| declared.name == table).map(|(_, found)| found)
+    }
+
+    fn set_profile(&mut self, table: &str, profile: u8, timeout_ns: u64) -> bool {
+        let runner = &mut self.device.switch.runner;
+        let found = runner.program().tables.iter().find(|(_, declared)| declared.name == table);
+        let id = found.map(|(id, _)| id);
+        id.is_some_and(|id| runner.set_profile(id, profile, timeout_ns))
+    }
+
     fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
         let messages = self.device.switch.take_digests();
         let known = |m: DigestMessage| {

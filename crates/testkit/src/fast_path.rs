@@ -91,6 +91,14 @@ impl Dut for FastPath {
         self.slow.set_host_port(port, is_host);
     }
 
+    fn table_use(&self, table: &str) -> Option<TableUse> {
+        self.slow.table_use(table)
+    }
+
+    fn set_profile(&mut self, table: &str, profile: u8, timeout_ns: u64) -> bool {
+        self.slow.set_profile(table, profile, timeout_ns)
+    }
+
     fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
         self.slow.take_digests()
     }

@@ -5,6 +5,7 @@ use crate::BlockByBlock;
 use control::{Data, DigestId};
 use native::{AsyncError, InlineOffload, Native, OffloadWorker};
 use stf::{Arriving, Dut};
+use target::store::TableUse;
 use target::traffic::{Output, Totals};
 use target::{Config, Device};
 use trace::Observer;
@@ -47,6 +48,14 @@ impl Dut for Offload {
 
     fn set_host_port(&mut self, port: u32, is_host: bool) {
         self.slow.set_host_port(port, is_host);
+    }
+
+    fn table_use(&self, table: &str) -> Option<TableUse> {
+        self.slow.table_use(table)
+    }
+
+    fn set_profile(&mut self, table: &str, profile: u8, timeout_ns: u64) -> bool {
+        self.slow.set_profile(table, profile, timeout_ns)
     }
 
     fn take_digests(&mut self) -> Vec<(DigestId, Data)> {

@@ -2,6 +2,7 @@
 
 use crate::{Arriving, Dut};
 use control::{Data, DigestId, Target};
+use target::store::TableUse;
 use target::traffic::{Output, Totals};
 use trace::Observer;
 
@@ -64,6 +65,14 @@ impl Dut for Recorded<'_> {
 
     fn set_host_port(&mut self, port: u32, is_host: bool) {
         self.dut.set_host_port(port, is_host);
+    }
+
+    fn table_use(&self, table: &str) -> Option<TableUse> {
+        self.dut.table_use(table)
+    }
+
+    fn set_profile(&mut self, table: &str, profile: u8, timeout_ns: u64) -> bool {
+        self.dut.set_profile(table, profile, timeout_ns)
     }
 
     fn take_digests(&mut self) -> Vec<(DigestId, Data)> {

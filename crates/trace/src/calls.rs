@@ -3,7 +3,7 @@
 use crate::{Slot, SlotRange};
 use arch::ExternOp;
 use diagnostics::Span;
-use ir::{ObjectId, Type};
+use ir::{ObjectId, TableId, Type};
 use smol_str::SmolStr;
 
 /// A call of an extern function or method, with its arguments in slots.
@@ -38,5 +38,10 @@ pub enum ExternArg {
         ty: Type,
     },
     Str(SmolStr),
+    /// A table, or one of its actions.
+    Table {
+        table: TableId,
+        action: Option<u32>,
+    },
     Absent,
 }

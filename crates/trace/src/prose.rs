@@ -104,7 +104,8 @@ fn pass(kind: PassKind, port: u32, n_bytes: usize) -> String {
 
 fn hit(hit: &Hit) -> String {
     let matches: Vec<String> = hit.matches.iter().map(|m| format!("{} is {}", m.key, m.pattern)).collect();
-    let mut text = format!("it hits entry {} ({})", hit.entry, matches.join(", "));
+    let entry = hit.entry.map_or("the entry".to_string(), |number| format!("entry {number}"));
+    let mut text = format!("it hits {entry} ({})", matches.join(", "));
     if hit.priority != 0 {
         let _ = write!(text, " of priority {}", hit.priority);
     }

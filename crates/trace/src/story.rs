@@ -91,8 +91,9 @@ fn is_false(value: &bool) -> bool {
 /// An entry that was hit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hit {
-    /// Names the entry among those of its table, in the order of insertion.
-    pub entry: u64,
+    /// Names the entry among those of its table, in the order of insertion; entries that packets may add have no number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<u64>,
     pub matches: Vec<Matched>,
     pub priority: i32,
     pub is_const: bool,

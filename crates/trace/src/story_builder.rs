@@ -190,7 +190,9 @@ impl<'s> StoryBuilder<'s> {
                     key: key.name.to_string(),
                     pattern: format.pattern(m.as_ref()),
                 });
-                (Some(told(entry, matches.collect(), *member)), action)
+                let mut hit = told(entry, matches.collect(), *member);
+                hit.entry = hit.entry.filter(|_| !decl.has_state());
+                (Some(hit), action)
             }
             LookupOutcome::Miss { action, n_entries: n } => {
                 n_entries = Some(*n).filter(|_| !decl.keys.is_empty());
@@ -249,6 +251,11 @@ impl<'s> StoryBuilder<'s> {
             .map(|(arg, values)| match (arg, values.as_slice()) {
                 (ExternArg::Str(text), _) => format!("{text:?}"),
                 (ExternArg::Absent, _) => String::new(),
+                (ExternArg::Table { table, action }, _) => {
+                    let table = &variables.program.tables[*table];
+                    let action = action.and_then(|action| table.actions.get(action as usize));
+                    action.map_or(&table.name, |action| &action.name).to_string()
+                }
                 (ExternArg::Ref { range, .. }, values) => match (variables.slot_info(range.first), values) {
                     (Some(info), [value]) if range.len == 1 => {
                         let format = Format::of_leaf(&variables.program, &info);
@@ -317,7 +324,7 @@ fn named(name: &str, value: &Bits, format: Format<'_>) -> Named {
 
 fn told(entry: &HitEntry<'_>, matches: Vec<Matched>, member: Option<u32>) -> Hit {
     Hit {
-        entry: entry.serial,
+        entry: Some(entry.serial),
         matches,
         priority: entry.priority,
         is_const: entry.is_const,

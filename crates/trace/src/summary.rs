@@ -197,7 +197,10 @@ fn decided(step: &Step, statement: Option<&Statement>, places: &Places) -> Optio
             let values: Vec<&str> = keys.iter().map(|key: &Named| key.text.as_str()).collect();
             let values = values.join(", ");
             let outcome = match (hit, n_entries) {
-                (Some(hit), _) => format!("hit entry {} with {values}", hit.entry),
+                (Some(hit), _) => match hit.entry {
+                    Some(number) => format!("hit entry {number} with {values}"),
+                    None => format!("hit with {values}"),
+                },
                 (None, _) if keys.is_empty() => NO_KEY.to_string(),
                 (None, Some(1)) => format!("missed {values} (1 entry)"),
                 (None, Some(n)) => format!("missed {values} ({n} entries)"),

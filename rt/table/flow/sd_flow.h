@@ -35,9 +35,18 @@
 /* Percent of the slots that entries may take: of 12 million keys none lacked a slot in reach, of as many at 66 percent 32. */
 #define SD_FLOW_LOAD 60u
 
-enum sd_flow_origin { SD_FLOW_BY_PACKET, SD_FLOW_BY_CONTROLLER };
+enum sd_flow_flag {
+    /* The control plane has added it; otherwise a packet. */
+    SD_FLOW_BY_CONTROLLER = 1,
+    /* It is neither modified nor removed. */
+    SD_FLOW_CONST = 2,
+    /* The timeout is not that of a profile: it lies behind the data. */
+    SD_FLOW_OWN_TIMEOUT = 4,
+    /* The control plane knows that the timeout has passed since the last hit. */
+    SD_FLOW_REPORTED = 8
+};
 
-/* The key follows, then the data at a multiple of 8. */
+/* The key follows, then the data at a multiple of 8, then the extra bytes at a multiple of 16. */
 struct sd_flow_entry {
     /* Time of the last hit that restarted the timer, in whole ticks. */
     uint64_t last_hit_ns;
@@ -45,8 +54,8 @@ struct sd_flow_entry {
     uint32_t n_uses;
     uint16_t action;
     uint8_t profile;
-    /* enum sd_flow_origin */
-    uint8_t origin;
+    /* enum sd_flow_flag */
+    uint8_t flags;
 };
 
 _Static_assert(sizeof(struct sd_flow_entry) == 16, "a key of 16 bytes with its data takes little more than a line");
@@ -55,6 +64,8 @@ _Static_assert(sizeof(struct sd_flow_entry) == 16, "a key of 16 bytes with its d
 struct sd_flow_shape {
     uint32_t key_bytes;
     uint32_t data_bytes;
+    /* Behind the data: the timeout of the entry itself, if entries have timeouts, then what the table's owner has there. */
+    uint32_t extra_bytes;
 };
 
 struct sd_flow {
@@ -63,6 +74,8 @@ struct sd_flow {
     struct sd_flow_shape shape;
     uint64_t *secrets;
     struct sd_epochs *epochs;
+    /* Entries end. Otherwise their timeouts only say when the control plane hears of them. */
+    bool deletes;
     /* By profile, at most SD_FLOW_NO_TIMEOUT; an entry with 0 ends at once. */
     int64_t timeouts_ns[SD_FLOW_N_PROFILES];
     /* Entries that writers may still add, but for those that they have in hand. */
@@ -78,9 +91,14 @@ SD_ALWAYS_INLINE uint32_t sd_flow_data_at(struct sd_flow_shape shape)
     return (uint32_t)sd_round_up(sizeof(struct sd_flow_entry) + shape.key_bytes, 8);
 }
 
+SD_ALWAYS_INLINE uint32_t sd_flow_extra_at(struct sd_flow_shape shape)
+{
+    return (uint32_t)sd_round_up(sd_flow_data_at(shape) + shape.data_bytes, shape.extra_bytes ? 16 : 8);
+}
+
 SD_ALWAYS_INLINE uint32_t sd_flow_entry_bytes(struct sd_flow_shape shape)
 {
-    return (uint32_t)sd_round_up(sd_flow_data_at(shape) + shape.data_bytes, 8);
+    return (uint32_t)sd_round_up(sd_flow_extra_at(shape) + shape.extra_bytes, shape.extra_bytes ? 16 : 8);
 }
 
 /* A multiple of the tags' size, so that tags are in one cache line. */
@@ -102,6 +120,11 @@ SD_ALWAYS_INLINE uint8_t *sd_flow_key(struct sd_flow_entry *e)
 SD_ALWAYS_INLINE uint8_t *sd_flow_data(struct sd_flow_shape shape, struct sd_flow_entry *e)
 {
     return (uint8_t *)e + sd_flow_data_at(shape);
+}
+
+SD_ALWAYS_INLINE uint8_t *sd_flow_extra(struct sd_flow_shape shape, struct sd_flow_entry *e)
+{
+    return (uint8_t *)e + sd_flow_extra_at(shape);
 }
 
 SD_ALWAYS_INLINE uint8_t *sd_flow_bucket(const struct sd_flow *t, struct sd_flow_shape shape, uint32_t index)
@@ -167,12 +190,27 @@ SD_ALWAYS_INLINE uint32_t sd_flow_word(uint8_t *bucket)
 
 /* --- Lookup --- */
 
-/* Returns whether an entry has ended at a time. Clocks of workers differ a little, so it may have been hit later. */
-SD_ALWAYS_INLINE bool sd_flow_has_ended(const struct sd_flow *t, const struct sd_flow_entry *e, uint64_t now_ns)
+/* The timeout of an entry. */
+SD_ALWAYS_INLINE int64_t sd_flow_timeout_ns(const struct sd_flow *t, const struct sd_flow_entry *e)
+{
+    if (SD_UNLIKELY(__atomic_load_n(&e->flags, __ATOMIC_RELAXED) & SD_FLOW_OWN_TIMEOUT)) {
+        const int64_t *own = (const int64_t *)(const void *)((const uint8_t *)e + sd_flow_extra_at(t->shape));
+        return __atomic_load_n(own, __ATOMIC_RELAXED);
+    }
+    return __atomic_load_n(&t->timeouts_ns[__atomic_load_n(&e->profile, __ATOMIC_RELAXED)], __ATOMIC_RELAXED);
+}
+
+/* Returns whether the timeout of an entry has passed. Clocks of workers differ a little, so it may have been hit later. */
+SD_ALWAYS_INLINE bool sd_flow_is_over(const struct sd_flow *t, const struct sd_flow_entry *e, uint64_t now_ns)
 {
     uint64_t last_hit_ns = __atomic_load_n(&e->last_hit_ns, __ATOMIC_RELAXED);
-    uint8_t profile = __atomic_load_n(&e->profile, __ATOMIC_RELAXED);
-    return (int64_t)(now_ns - last_hit_ns) >= __atomic_load_n(&t->timeouts_ns[profile], __ATOMIC_RELAXED);
+    return (int64_t)(now_ns - last_hit_ns) >= sd_flow_timeout_ns(t, e);
+}
+
+/* Returns whether an entry has ended at a time. */
+SD_ALWAYS_INLINE bool sd_flow_has_ended(const struct sd_flow *t, const struct sd_flow_entry *e, uint64_t now_ns)
+{
+    return t->deletes && sd_flow_is_over(t, e, now_ns);
 }
 
 SD_ALWAYS_INLINE struct sd_flow_entry *sd_flow_find_in(struct sd_flow_shape shape, uint8_t *bucket, const void *key,
@@ -226,9 +264,9 @@ static SD_UNUSED __attribute__((noinline)) struct sd_flow_entry *sd_flow_search(
     }
 }
 
-/* The entry of a key, or NULL: there is none, or it has ended. Restarts no timer. */
-SD_ALWAYS_INLINE struct sd_flow_entry *sd_flow_find(const struct sd_flow *t, struct sd_flow_shape shape, const void *key,
-                                                    uint64_t hash, uint64_t now_ns)
+/* The entry of a key, or NULL; it may have ended. */
+SD_ALWAYS_INLINE struct sd_flow_entry *sd_flow_find_any(const struct sd_flow *t, struct sd_flow_shape shape,
+                                                        const void *key, uint64_t hash)
 {
     uint32_t lane;
     uint8_t *bucket = sd_flow_bucket(t, shape, sd_flow_home(t, hash));
@@ -238,11 +276,17 @@ SD_ALWAYS_INLINE struct sd_flow_entry *sd_flow_find(const struct sd_flow *t, str
         uint32_t word = sd_flow_word(bucket);
         if (SD_LIKELY(SD_FLOW_REACH(before | word) == 0 && SD_FLOW_MOVES(word) == SD_FLOW_MOVES(before)))
             return NULL;
-        e = sd_flow_search(t, key, hash);
-        if (!e)
-            return NULL;
+        return sd_flow_search(t, key, hash);
     }
-    return SD_UNLIKELY(sd_flow_has_ended(t, e, now_ns)) ? NULL : e;
+    return e;
+}
+
+/* The entry of a key, or NULL: there is none, or it has ended. Restarts no timer. */
+SD_ALWAYS_INLINE struct sd_flow_entry *sd_flow_find(const struct sd_flow *t, struct sd_flow_shape shape, const void *key,
+                                                    uint64_t hash, uint64_t now_ns)
+{
+    struct sd_flow_entry *e = sd_flow_find_any(t, shape, key, hash);
+    return e && SD_UNLIKELY(sd_flow_has_ended(t, e, now_ns)) ? NULL : e;
 }
 
 /* The timer of an entry that was found begins again. Two workers of one flow write its line once in a tick each. */
@@ -251,6 +295,18 @@ SD_ALWAYS_INLINE void sd_flow_restart(struct sd_flow_entry *e, uint64_t now_ns)
     uint64_t tick_ns = now_ns - now_ns % SD_FLOW_TICK_NS;
     if (SD_UNLIKELY(__atomic_load_n(&e->last_hit_ns, __ATOMIC_RELAXED) != tick_ns))
         __atomic_store_n(&e->last_hit_ns, tick_ns, __ATOMIC_RELAXED);
+    if (SD_UNLIKELY(__atomic_load_n(&e->flags, __ATOMIC_RELAXED) & SD_FLOW_REPORTED))
+        __atomic_fetch_and(&e->flags, (uint8_t)~SD_FLOW_REPORTED, __ATOMIC_RELAXED);
+}
+
+/* The timer begins again with the timeout of another profile. */
+SD_ALWAYS_INLINE void sd_flow_set_profile(struct sd_flow_entry *e, uint8_t profile, uint64_t now_ns)
+{
+    if (__atomic_load_n(&e->profile, __ATOMIC_RELAXED) != profile)
+        __atomic_store_n(&e->profile, profile, __ATOMIC_RELAXED);
+    if (SD_UNLIKELY(__atomic_load_n(&e->flags, __ATOMIC_RELAXED) & SD_FLOW_OWN_TIMEOUT))
+        __atomic_fetch_and(&e->flags, (uint8_t)~SD_FLOW_OWN_TIMEOUT, __ATOMIC_RELAXED);
+    sd_flow_restart(e, now_ns);
 }
 
 #endif

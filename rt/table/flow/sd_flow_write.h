@@ -16,6 +16,9 @@
 #define SD_FLOW_IN_HAND 64
 /* Slots of a writer that wait. With more than this the writer removes nothing: some reader hangs. */
 #define SD_FLOW_N_WAITING 4096u
+/* Tables up to this size have their pages from the beginning: a huge page takes 100 us and more to zero, and a packet would wait
+   for it. */
+#define SD_FLOW_POPULATED_BYTES_MAX ((size_t)2 << 30)
 /* Removals of which one stamp tells when all readers have passed. */
 #define SD_FLOW_N_OF_STAMP 16u
 
@@ -41,10 +44,15 @@ struct sd_flow_writer {
     /* A ring: slots whose tags are cleared; the last `n_unstamped` have no stamp yet. */
     struct sd_flow_waiting *waiting;
     uint32_t first_waiting, n_waiting, n_unstamped;
+    /* Calls of sd_flow_add, by their results. */
     uint64_t n_added[SD_FLOW_N_STATUSES];
-    /* Entries of packets, and of the control plane, that this writer has removed after their time. */
-    uint64_t n_expired[2];
-};
+    /* Entries of packets, and of the control plane, that this writer has removed after their time, and before. */
+    uint64_t n_expired[2], n_removed[2];
+    /* The last lookup: its entry, and if there was none its hash and a copy of its key. */
+    struct sd_flow_entry *found;
+    uint64_t hash;
+    uint8_t *key;
+} __attribute__((aligned(SD_LINE_BYTES)));
 
 /* --- Making and freeing --- */
 
@@ -52,7 +60,7 @@ struct sd_flow_writer {
 SD_LOCAL bool sd_flow_init(struct sd_flow *t, struct sd_flow_shape shape, uint64_t seed, uint32_t size,
                            struct sd_epochs *epochs)
 {
-    *t = (struct sd_flow){.shape = shape, .epochs = epochs, .n_left = size};
+    *t = (struct sd_flow){.shape = shape, .epochs = epochs, .n_left = size, .deletes = true};
     for (uint32_t i = 0; i < SD_FLOW_N_PROFILES; i++)
         t->timeouts_ns[i] = SD_FLOW_NO_TIMEOUT;
     uint64_t n_slots = (uint64_t)size * 100 / SD_FLOW_LOAD;
@@ -64,6 +72,9 @@ SD_LOCAL bool sd_flow_init(struct sd_flow *t, struct sd_flow_shape shape, uint64
     t->buckets = sd_map_large((size_t)t->n_buckets * sd_flow_bucket_bytes(shape));
     if (!t->secrets || !t->buckets)
         return false;
+    size_t n_bytes = (size_t)t->n_buckets * sd_flow_bucket_bytes(shape);
+    if (n_bytes <= SD_FLOW_POPULATED_BYTES_MAX)
+        sd_populate(t->buckets, n_bytes);
     sd_secrets_init(t->secrets, n_secrets, seed);
     return true;
 }
@@ -76,17 +87,21 @@ SD_LOCAL void sd_flow_free(struct sd_flow *t)
     memset(t, 0, sizeof *t);
 }
 
-SD_LOCAL bool sd_flow_writer_init(struct sd_flow_writer *w, bool is_alone)
+/* False when memory is short; sd_flow_writer_free has to be called then, too. */
+SD_LOCAL bool sd_flow_writer_init(struct sd_flow_writer *w, bool is_alone, uint32_t key_bytes)
 {
     *w = (struct sd_flow_writer){.is_alone = is_alone};
     w->waiting = calloc(SD_FLOW_N_WAITING, sizeof *w->waiting);
-    return w->waiting != NULL;
+    w->key = calloc(1, sd_round_up(key_bytes, 8));
+    return w->waiting && w->key;
 }
 
 SD_LOCAL void sd_flow_writer_free(struct sd_flow_writer *w)
 {
     free(w->waiting);
+    free(w->key);
     w->waiting = NULL;
+    w->key = NULL;
 }
 
 /* --- Slots that wait --- */
@@ -106,6 +121,8 @@ SD_LOCAL void sd_flow_collect(struct sd_flow *t, struct sd_flow_writer *w)
         uint64_t seen = __atomic_load_n(&t->epochs->readers[i].seen, __ATOMIC_SEQ_CST);
         safe = seen < safe ? seen : safe;
     }
+    uint64_t seen = __atomic_load_n(&t->epochs->control.seen, __ATOMIC_SEQ_CST);
+    safe = seen < safe ? seen : safe;
     for (; w->n_waiting > 0; w->n_waiting--) {
         const struct sd_flow_waiting *slot = &w->waiting[w->first_waiting];
         if (slot->stamp > safe)
@@ -188,7 +205,8 @@ SD_ALWAYS_INLINE bool sd_flow_room(struct sd_flow *t, struct sd_flow_shape shape
 /* Makes an entry in a slot that sd_flow_room has found, for all to see. Returns the home's new word, which is not stored. */
 SD_ALWAYS_INLINE uint32_t sd_flow_fill(struct sd_flow *t, struct sd_flow_shape shape, uint32_t word,
                                        const struct sd_flow_place *place, const void *key, uint64_t hash,
-                                       struct sd_flow_entry head, const void *data, uint32_t data_bytes, uint64_t now_ns)
+                                       struct sd_flow_entry head, int64_t own_timeout_ns, const void *data, uint32_t data_bytes,
+                                       uint64_t now_ns)
 {
     uint8_t *bucket = sd_flow_bucket(t, shape, place->bucket);
     struct sd_flow_entry *e = sd_flow_entry(shape, bucket, place->lane);
@@ -197,6 +215,10 @@ SD_ALWAYS_INLINE uint32_t sd_flow_fill(struct sd_flow *t, struct sd_flow_shape s
     *e = head;
     memcpy(sd_flow_key(e), key, shape.key_bytes);
     memcpy(sd_flow_data(shape, e), data, data_bytes);
+    if (shape.extra_bytes)
+        memset(sd_flow_extra(shape, e), 0, shape.extra_bytes);
+    if (SD_UNLIKELY(head.flags & SD_FLOW_OWN_TIMEOUT))
+        memcpy(sd_flow_extra(shape, e), &own_timeout_ns, sizeof own_timeout_ns);
     if (SD_UNLIKELY(place->distance > 0)) {
         /* Lookups that find the tag know how far they have to look. */
         word += SD_FLOW_AWAY;
@@ -263,13 +285,14 @@ SD_INLINE void sd_flow_give_one(struct sd_flow *t, struct sd_flow_writer *w)
 }
 
 /*
- * Adds an entry, unless the key has one that has not ended. `hash` is that of the key. `added` is the entry, or the one that
+ * Adds an entry, unless the key has one that has not ended. `hash` is that of the key; `own_timeout_ns` is for entries with
+ * SD_FLOW_OWN_TIMEOUT. `added` is the entry, or the one that
  * is there, until the caller's next boundary; NULL if the table is full.
  */
 SD_ALWAYS_INLINE enum sd_flow_status sd_flow_add(struct sd_flow *t, struct sd_flow_writer *w, struct sd_flow_shape shape,
                                                  const void *key, uint64_t hash, struct sd_flow_entry head,
-                                                 const void *data, uint32_t data_bytes, uint64_t now_ns,
-                                                 struct sd_flow_entry **added)
+                                                 int64_t own_timeout_ns, const void *data, uint32_t data_bytes,
+                                                 uint64_t now_ns, struct sd_flow_entry **added)
 {
     enum sd_flow_status status = SD_FLOW_FULL;
     *added = NULL;
@@ -288,7 +311,7 @@ SD_ALWAYS_INLINE enum sd_flow_status sd_flow_add(struct sd_flow *t, struct sd_fl
         if (!may_remove)
             goto out;
         word = sd_flow_take_out(t, w, word, &place);
-        w->n_expired[old->origin]++;
+        w->n_expired[old->flags & SD_FLOW_BY_CONTROLLER]++;
         sd_flow_give_one(t, w);
     }
     if (SD_UNLIKELY(!sd_flow_take_one(t, w)))
@@ -297,7 +320,7 @@ SD_ALWAYS_INLINE enum sd_flow_status sd_flow_add(struct sd_flow *t, struct sd_fl
         sd_flow_give_one(t, w);
         goto out;
     }
-    word = sd_flow_fill(t, shape, word, &place, key, hash, head, data, data_bytes, now_ns);
+    word = sd_flow_fill(t, shape, word, &place, key, hash, head, own_timeout_ns, data, data_bytes, now_ns);
     *added = sd_flow_entry(shape, sd_flow_bucket(t, shape, place.bucket), place.lane);
     status = SD_FLOW_ADDED;
 out:
@@ -311,7 +334,8 @@ out:
  * origin. Lookups find the one or the other. False: there is none that has not ended, or there is no room.
  */
 SD_LOCAL bool sd_flow_replace(struct sd_flow *t, struct sd_flow_writer *w, const void *key, uint64_t hash,
-                              struct sd_flow_entry head, const void *data, uint32_t data_bytes, uint64_t now_ns)
+                              struct sd_flow_entry head, int64_t own_timeout_ns, const void *data, uint32_t data_bytes,
+                              uint64_t now_ns)
 {
     bool may_remove = sd_flow_may_remove(t, w), is_replaced = false;
     uint32_t home = sd_flow_home(t, hash);
@@ -320,8 +344,8 @@ SD_LOCAL bool sd_flow_replace(struct sd_flow *t, struct sd_flow_writer *w, const
     struct sd_flow_place old_place, place;
     const struct sd_flow_entry *old = sd_flow_find_place(t, t->shape, key, hash, word, &old_place);
     if (may_remove && old && !sd_flow_has_ended(t, old, now_ns) && sd_flow_room(t, t->shape, home, word, &place)) {
-        head.origin = old->origin;
-        word = sd_flow_fill(t, t->shape, word, &place, key, hash, head, data, data_bytes, now_ns);
+        head.flags |= old->flags & SD_FLOW_BY_CONTROLLER;
+        word = sd_flow_fill(t, t->shape, word, &place, key, hash, head, own_timeout_ns, data, data_bytes, now_ns);
         word = (word & ~(127u << 8)) | ((word + SD_FLOW_MOVE) & 127u << 8);
         sd_flow_set_word(home_bucket, word | SD_FLOW_LOCK);
         word = sd_flow_take_out(t, w, word, &old_place);
@@ -345,7 +369,10 @@ SD_LOCAL bool sd_flow_remove(struct sd_flow *t, struct sd_flow_writer *w, const 
     bool is_removed = e && (now_ns == SD_FLOW_ANY_TIME || sd_flow_has_ended(t, e, now_ns));
     if (is_removed) {
         word = sd_flow_take_out(t, w, word, &place);
-        w->n_expired[e->origin] += now_ns != SD_FLOW_ANY_TIME;
+        if (now_ns == SD_FLOW_ANY_TIME)
+            w->n_removed[e->flags & SD_FLOW_BY_CONTROLLER]++;
+        else
+            w->n_expired[e->flags & SD_FLOW_BY_CONTROLLER]++;
         sd_flow_give_one(t, w);
     }
     sd_flow_set_word(home_bucket, word);

@@ -14,7 +14,7 @@ mod show;
 pub use fault::Fault;
 pub use read::read;
 
-use crate::{BlockRole, ControlPlaneExtern, ExternOp, ExternRole, ParamRole, PipelineModel};
+use crate::{BlockRole, ControlPlaneExtern, ExternOp, ExternRole, ParamRole, PipelineModel, table_state};
 use std::collections::HashMap;
 
 /// An architecture as its description says.
@@ -212,9 +212,11 @@ impl Description {
         self.methods.get(object).is_some_and(|methods| methods.values().any(|known| *known == op))
     }
 
-    /// The operation of the extern function of that name; [`ExternOp::User`] if the architecture has none.
+    /// The operation of the extern function of that name, in the architecture or of tables with state;
+    /// [`ExternOp::User`] if there is none.
     pub fn function(&self, name: &str) -> ExternOp {
-        self.functions.get(name).copied().unwrap_or(ExternOp::User)
+        let own = self.functions.get(name).copied();
+        own.or_else(|| table_state::function(name)).unwrap_or(ExternOp::User)
     }
 
     /// The operation of a method of an extern type; [`ExternOp::User`] if the architecture has none.

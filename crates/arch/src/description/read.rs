@@ -11,7 +11,7 @@ use super::read_writes::{WritesText, writes};
 use super::{Description, DigestFunction, DirectObjects, IdleTimeoutProperty, TableProperties, Version};
 use crate::{
     BlockModel, BlockRole, ControlPlaneExtern, Decision, ExplainedFunction, ExternOp, ExternRole,
-    InitialSession, ParamRole, PipelineModel, QueueRules, SpecialPort,
+    InitialSession, ParamRole, PipelineModel, QueueRules, SpecialPort, table_state,
 };
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -337,7 +337,8 @@ impl Properties {
         let named =
             [&self.implementation, &self.direct_counter, &self.direct_meter, &self.empty_group_action];
         let timeout = self.idle_timeout.as_ref().map(|property| &property.name);
-        let known = named.into_iter().flatten().chain(timeout).chain(&self.others).cloned().collect();
+        let named = named.into_iter().flatten().chain(timeout).chain(&self.others).cloned();
+        let known = named.chain(table_state::PROPERTIES.map(str::to_owned)).collect();
         TableProperties {
             known: self.are_all_known.unwrap_or(true).then_some(known),
             implementation: self.implementation,
@@ -367,7 +368,7 @@ mod tests {
         assert_eq!((small.name.as_str(), small.package.as_str()), ("n", "P"));
         assert!(small.pipeline.is_none());
         assert_eq!(small.function("clone"), ExternOp::User);
-        assert_eq!(small.table_properties.known, Some(Vec::new()));
+        assert_eq!(small.table_properties.known, Some(table_state::PROPERTIES.map(str::to_owned).to_vec()));
     }
 
     #[test]

@@ -14,6 +14,12 @@ pub(crate) const RANDOM: u32 = u32::MAX;
 /// Messages have the order of the packets.
 pub(crate) const LOG: u32 = u32::MAX - 1;
 
+/// Numbers of flows have the order of the packets.
+const FLOW_IDS: u32 = u32::MAX - 2;
+
+/// With the number of a table: entries that packets add, and timers that they restart.
+const TABLES: u32 = 1 << 30;
+
 pub(crate) struct EffectFinder<'p> {
     pub(crate) program: &'p Program,
     pub(crate) procedures: FxHashMap<ProcedureId, Effects>,
@@ -35,6 +41,9 @@ impl<'p> EffectFinder<'p> {
             ExternOp::LogMessage => {
                 out.insert(LOG);
             }
+            ExternOp::AllocateFlowId => {
+                out.insert(FLOW_IDS);
+            }
             _ => out.extend(is_random_hash(self.program, args).then_some(RANDOM)),
         }
     }
@@ -51,6 +60,10 @@ impl<'p> EffectFinder<'p> {
     }
 
     pub(crate) fn table(&mut self, id: TableId, out: &mut Effects) {
+        // Packets see the entries of those before them.
+        if self.program.tables[id].has_state() {
+            out.insert(TABLES + index(id) as u32);
+        }
         for action in &self.program.tables[id].actions {
             out.extend(self.procedure(action.procedure));
         }
@@ -103,11 +116,7 @@ pub(crate) fn can_be_reordered(program: &Program) -> bool {
     let is_heard = |stmt: &Stmt| match &stmt.kind {
         StmtKind::Extern { op, .. } => matches!(
             op,
-            ExternOp::LogMessage
-                | ExternOp::User
-                | ExternOp::AddEntry
-                | ExternOp::PerfEventOutput
-                | ExternOp::DirectMeterRead
+            ExternOp::LogMessage | ExternOp::User | ExternOp::PerfEventOutput | ExternOp::DirectMeterRead
         ),
         StmtKind::Assign { .. } | StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => false,
     };

@@ -77,7 +77,6 @@ pub(crate) fn can_stop(op: ExternOp) -> bool {
         ExternOp::Assert
             | ExternOp::Assume
             | ExternOp::User
-            | ExternOp::AddEntry
             | ExternOp::SelectByDirection
             | ExternOp::IsNetPort
             | ExternOp::IsHostPort

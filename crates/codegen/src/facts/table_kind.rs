@@ -4,7 +4,7 @@
 //! (`rt/table/sd_structures.h`). `rt/table/README.md` says how to add a lookup structure.
 
 use crate::facts::keys::matched;
-use ir::{Key, MatchKind, Table};
+use ir::{Key, MatchKind, Table, Timeout};
 
 /// `enum sd_lookup_structure`: how entries are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub(crate) enum LookupStructure {
     PrefixHash,
     /// Rules with priorities: any other key.
     Ternary,
+    /// Exact keys that packets add, or whose entries end: a hash table of fixed size that all workers write.
+    Flow,
 }
 
 /// Widest key of [`LookupStructure::Direct`]: an array of 2^16 pointers takes 512 KiB.
@@ -51,13 +53,14 @@ impl LookupStructure {
             LookupStructure::Lpm => "SD_STRUCTURE_LPM",
             LookupStructure::PrefixHash => "SD_STRUCTURE_PREFIX_HASH",
             LookupStructure::Ternary => "SD_STRUCTURE_TERNARY",
+            LookupStructure::Flow => "SD_STRUCTURE_FLOW",
         }
     }
 
     /// Lookups have prefetch steps.
     fn has_stages(self) -> bool {
         match self {
-            LookupStructure::Exact | LookupStructure::Lpm => true,
+            LookupStructure::Exact | LookupStructure::Lpm | LookupStructure::Flow => true,
             LookupStructure::None
             | LookupStructure::Direct
             | LookupStructure::PrefixHash
@@ -73,7 +76,8 @@ impl LookupStructure {
             | LookupStructure::Exact
             | LookupStructure::Direct
             | LookupStructure::Lpm
-            | LookupStructure::Ternary => true,
+            | LookupStructure::Ternary
+            | LookupStructure::Flow => true,
         }
     }
 
@@ -100,10 +104,15 @@ impl LookupStructure {
 impl TableKind {
     pub(crate) fn of(table: &Table) -> TableKind {
         let keys = matched(&table.keys);
-        let structure = LookupStructure::of(&keys, leaves_out_exact_keys(table, &keys));
+        let structure = match LookupStructure::of(&keys, leaves_out_exact_keys(table, &keys)) {
+            LookupStructure::Exact | LookupStructure::Direct if writes_entries(table) => {
+                LookupStructure::Flow
+            }
+            other => other,
+        };
         let has_cells = table.direct_counter.is_some() || table.direct_meter.is_some();
         // A hit writes to such entries, or needs more of them than the action.
-        let uses_records = has_cells || table.has_idle_timeout || table.implementation.is_some();
+        let uses_records = has_cells || table.timeout != Timeout::Never || table.implementation.is_some();
         let entries_are_inline =
             structure == LookupStructure::Exact && !uses_records && table.actions.len() <= INLINE_ACTIONS_MAX;
         let is_small = table.has_const_entries || table.size.is_some_and(|size| size <= CACHED_ENTRIES);
@@ -123,6 +132,11 @@ impl TableKind {
         let names: Vec<&str> = all.iter().filter(|(may, _)| *may).map(|(_, name)| *name).collect();
         names.join(" | ")
     }
+}
+
+/// Workers write the table: packets add entries, or entries end at a time. Entries of a profile are the control plane's.
+fn writes_entries(table: &Table) -> bool {
+    table.has_state() && table.implementation.is_none()
 }
 
 /// Some entry of the program leaves out an exact element, so the table needs masks.

@@ -18,7 +18,7 @@ use crate::text::code::Code;
 use crate::text::types::{packed, size_bytes};
 use arch::{ExternRole, FieldRole, ParamRole, Unit};
 use ir::lookup::{get, index};
-use ir::{Constant, Program, Type};
+use ir::{Constant, Program, Timeout, Type};
 
 /// All descriptors, and the symbol that the host loads.
 pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
@@ -162,7 +162,11 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
                 ("has_direct_meter", flag(table.direct_meter.is_some())),
                 ("direct_meter_unit", meter.to_string()),
             ],
-            vec![("has_idle_timeout", flag(table.has_idle_timeout))],
+            vec![
+                ("has_idle_timeout", flag(table.timeout != Timeout::Never)),
+                ("deletes", flag(table.timeout == Timeout::Delete)),
+                ("restarts_on_hit", flag(table.restarts_on_hit)),
+            ],
             vec![
                 ("structure", kind.structure.c_name().to_string()),
                 ("entries_are_inline", flag(kind.entries_are_inline)),

@@ -280,8 +280,29 @@ impl<'p> Func<'_, 'p> {
             }
             // Nobody reads; the kernel's helper returns 0 on success.
             ExternOp::PerfEventOutput => self.set_result(result, &constant(0), 32),
+            ExternOp::AddEntry => self.add_entry(args, result),
+            ExternOp::RestartTimer => {
+                if let Some(Arg::Table { table, .. }) = args.first() {
+                    let number = self.cx.names.table_number(*table);
+                    self.code.line(format!("sd_table_restart_timer(w, {number});"));
+                }
+            }
+            ExternOp::SetTimer => {
+                if let Some(Arg::Table { table, .. }) = args.first() {
+                    let profile = self.small(args, 1);
+                    let number = self.cx.names.table_number(*table);
+                    self.code.line(format!("sd_table_set_timer(w, {number}, (uint8_t){profile});"));
+                }
+            }
+            ExternOp::StoreData => self.store_data(args),
+            ExternOp::AllocateFlowId => {
+                let id = self.bind("uint32_t", "sd_allocate_flow_id(w)");
+                self.set_result(result, &Scalar::atom(id, Class::U32), 32);
+            }
             ExternOp::User
-            | ExternOp::AddEntry
+            | ExternOp::AddEntryIf
+            | ExternOp::SetTimerIf
+            | ExternOp::UpdateTimer
             | ExternOp::SelectByDirection
             | ExternOp::IsNetPort
             | ExternOp::IsHostPort
@@ -328,7 +349,7 @@ impl<'p> Func<'_, 'p> {
     }
 
     /// An argument as a number, saturated to 32 bits.
-    fn small(&mut self, args: &[Arg], i: usize) -> String {
+    pub(crate) fn small(&mut self, args: &[Arg], i: usize) -> String {
         let Some(Arg::In(e)) = args.get(i) else { return "0".to_string() };
         let text = self.number(args, i);
         if width_of(&e.ty) <= 32
@@ -374,7 +395,7 @@ impl<'p> Func<'_, 'p> {
         }
     }
 
-    fn set_result(&mut self, result: Option<&'p Place>, value: &Scalar, value_bits: u32) {
+    pub(crate) fn set_result(&mut self, result: Option<&'p Place>, value: &Scalar, value_bits: u32) {
         if let Some(place) = result {
             self.set_place(place, value, value_bits);
         }
@@ -426,7 +447,7 @@ impl<'p> Func<'_, 'p> {
                 .into_iter()
                 .map(|(access, leaf)| Packed::Leaf(access, leaf))
                 .collect(),
-            Arg::Str(_) | Arg::Absent => Vec::new(),
+            Arg::Str(_) | Arg::Table { .. } | Arg::Absent => Vec::new(),
         }
     }
 
@@ -494,7 +515,7 @@ impl<'p> Func<'_, 'p> {
                 Some(value) => Some(*names.get(usize::try_from(value.to_u64()?).ok()?)?),
                 None => None,
             },
-            Arg::Fields(_) | Arg::Ref(_) | Arg::Absent => return None,
+            Arg::Fields(_) | Arg::Ref(_) | Arg::Table { .. } | Arg::Absent => return None,
         };
         if let Some(name) = known {
             let algorithm = algorithm_of_member(name)?;
@@ -612,7 +633,8 @@ impl<'p> Func<'_, 'p> {
                 Arg::Fields(fields) => HostArg::Fields(fields.iter().map(|e| e.ty.clone()).collect()),
                 Arg::Ref(place) => HostArg::Ref(self.field_types(place)),
                 Arg::Str(text) => HostArg::Str(text.to_string()),
-                Arg::Absent => HostArg::Absent,
+                // Only operations of tables name one, and the host does none of them.
+                Arg::Table { .. } | Arg::Absent => HostArg::Absent,
             });
         }
         let call =
@@ -647,7 +669,7 @@ impl<'p> Func<'_, 'p> {
                         self.code.line(format!("{values}.a{i}_{j} = {text};"));
                     }
                 }
-                Arg::Str(_) | Arg::Absent => {}
+                Arg::Str(_) | Arg::Table { .. } | Arg::Absent => {}
             }
         }
         (number, values)
@@ -825,7 +847,7 @@ impl<'p> Func<'_, 'p> {
                     self.code.line(format!("{cell}.c{j} = {text};"));
                 }
             }
-            Arg::Str(_) | Arg::Absent => {}
+            Arg::Str(_) | Arg::Table { .. } | Arg::Absent => {}
         }
         self.code.line(format!(
             "sd_register_write(w, {}, {i}, &{cell}, sizeof {cell});",

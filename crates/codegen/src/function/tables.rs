@@ -13,7 +13,7 @@ use crate::text::names::{Unique, member as member_name};
 use crate::text::types::{Repr, packed, repr, size_bytes, width_of};
 use ir::layout::leaves;
 use ir::lookup::{get, index};
-use ir::{Bits, Expr, Key, Match, MatchKind, Place, ProcedureId, TableId, Type};
+use ir::{Arg, Bits, Expr, Key, Match, MatchKind, Place, ProcedureId, TableId, Type};
 
 pub(crate) fn kind_name(kind: MatchKind) -> &'static str {
     match kind {
@@ -114,7 +114,7 @@ pub(crate) enum StagedSite {
     Prefetched { is_counted: bool },
 }
 
-impl Func<'_, '_> {
+impl<'p> Func<'_, 'p> {
     /// Looks a table up and runs the action; gives how that ended where it is not known.
     pub(crate) fn apply(
         &mut self,
@@ -309,6 +309,46 @@ impl Func<'_, '_> {
         let assigned = end.map(|end| format!("{end} = ")).unwrap_or_default();
         let arguments = cx.arguments(cx.program.tables[id].block);
         self.code.line(format!("{assigned}{}__run({arguments}, &{found});", cx.table_name(id)));
+    }
+
+    /// Changes a value in the data of the entry whose action runs.
+    pub(crate) fn store_data(&mut self, args: &[Arg]) {
+        let [Arg::Table { table, action: Some(action) }, Arg::In(leaf), Arg::In(value)] = args else {
+            return;
+        };
+        let cx = self.cx;
+        let Some(listed) = cx.program.tables[*table].actions.get(*action as usize) else { return };
+        let leaf = leaf.as_const().and_then(|leaf| usize::try_from(leaf.to_u64()?).ok());
+        let names = data_names(cx, listed.procedure);
+        let Some(member) = leaf.and_then(|leaf| names.get(leaf)) else { return };
+        let (data, number) = (data_struct_name(cx, listed.procedure), cx.names.table_number(*table));
+        self.fill(&format!("(({data} *)w->direct[{number}].data)->{member}"), value);
+    }
+
+    /// Adds an entry for the key that the action's table has missed.
+    pub(crate) fn add_entry(&mut self, args: &[Arg], result: Option<&'p Place>) {
+        let [Arg::Table { table, action: Some(action) }, Arg::Fields(values), _] = args else { return };
+        let cx = self.cx;
+        let Some(listed) = cx.program.tables[*table].actions.get(*action as usize) else { return };
+        let (data, size) = match values.is_empty() {
+            true => ("\"\"".to_string(), "0".to_string()),
+            false => {
+                let data = self.temp();
+                self.code.line(format!("{} {data};", data_struct_name(cx, listed.procedure)));
+                for (value, member) in values.iter().zip(data_names(cx, listed.procedure)) {
+                    self.fill(&format!("{data}.{member}"), value);
+                }
+                (format!("&{data}"), format!("sizeof {data}"))
+            }
+        };
+        let profile = self.small(args, 2);
+        let number = cx.names.actions(*table).get(*action as usize).cloned().unwrap_or_default();
+        let call = format!(
+            "sd_table_add_entry(w, {}, {number}, {data}, {size}, (uint8_t){profile})",
+            cx.table_arguments(*table)
+        );
+        let added = self.bind("bool", &call);
+        self.set_result(result, &Scalar::atom(added, Class::Int), 1);
     }
 
     /// Suspends a packet of a large program.
@@ -551,6 +591,10 @@ fn run_action(cx: &Cx<'_>, table: TableId, procedure: ProcedureId, run_as: RunAs
             RunAs::Selected => "found",
         };
         out.line(format!("const {data} *d = (const {data} *){found}->data;"));
+        if cx.program.tables[table].updates_data {
+            let number = cx.names.table_number(table);
+            out.line(format!("sd_data_lock(w, {number}, {found}->data);"));
+        }
         let mut names = names.iter();
         for var in &callee.params {
             let ty = &cx.program.variables[*var].ty;
@@ -570,6 +614,21 @@ fn run_action(cx: &Cx<'_>, table: TableId, procedure: ProcedureId, run_as: RunAs
         out.line(format!("SD_TRACE_POINT(w, p, s, {locals}, SD_TRACE_CALL, UINT32_MAX, {number});"));
     }
     let call = format!("{}({arguments})", cx.procedure_name(procedure));
+    // The entry is locked from the first read of its data to the last write.
+    let is_locked = cx.program.tables[table].updates_data && !names.is_empty();
+    if is_locked && cx.ends(procedure).is_plain() {
+        out.line(format!("{call};"));
+        out.line(format!("sd_data_unlock(w, {});", cx.names.table_number(table)));
+        let returns = run_as == RunAs::Selected && !cx.table_ends(table).is_plain();
+        out.line(if returns { "return SD_END_DONE;" } else { "break;" });
+        return;
+    }
+    if is_locked {
+        out.line(format!("const uint32_t end = {call};"));
+        out.line(format!("sd_data_unlock(w, {});", cx.names.table_number(table)));
+        out.line("return end;");
+        return;
+    }
     match (cx.ends(procedure).is_plain(), run_as) {
         (false, RunAs::Group) => {
             out.line(format!("const uint32_t end = {call};"));

@@ -276,7 +276,10 @@ impl Maker<'_> {
     fn staging(&self, id: TableId, table: &Table) -> Staging {
         let kind = &self.facts.tables[index(id)];
         if !kind.is_staged {
-            let has_stages = matches!(kind.structure, LookupStructure::Exact | LookupStructure::Lpm);
+            let has_stages = matches!(
+                kind.structure,
+                LookupStructure::Exact | LookupStructure::Lpm | LookupStructure::Flow
+            );
             return Staging::AtOnce(match table.size {
                 _ if !has_stages => AtOnce::Structure,
                 _ if table.has_const_entries => AtOnce::ConstEntries,

@@ -124,7 +124,7 @@ fn marker(stmt: &Stmt) -> Option<(ExternOp, &SmolStr, &[Arg])> {
 pub(crate) fn number(args: &[Arg]) -> Option<usize> {
     match args.last()? {
         Arg::In(e) => usize::try_from(e.as_const()?.to_u64()?).ok(),
-        Arg::Fields(_) | Arg::Ref(_) | Arg::Str(_) | Arg::Absent => None,
+        Arg::Fields(_) | Arg::Ref(_) | Arg::Str(_) | Arg::Table { .. } | Arg::Absent => None,
     }
 }
 

@@ -67,11 +67,7 @@ fn calls_host(stmt: &Stmt) -> bool {
     matches!(
         stmt.kind,
         StmtKind::Extern {
-            op: ExternOp::User
-                | ExternOp::AddEntry
-                | ExternOp::SelectByDirection
-                | ExternOp::IsNetPort
-                | ExternOp::IsHostPort,
+            op: ExternOp::User | ExternOp::SelectByDirection | ExternOp::IsNetPort | ExternOp::IsHostPort,
             ..
         }
     )

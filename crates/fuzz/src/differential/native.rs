@@ -228,6 +228,10 @@ fn keeps_state(program: &ir::Program) -> bool {
                 | ExternOp::Random
                 | ExternOp::Digest
                 | ExternOp::AddEntry
+                | ExternOp::RestartTimer
+                | ExternOp::SetTimer
+                | ExternOp::StoreData
+                | ExternOp::AllocateFlowId
         )
     };
     let stmts = program.graphs().flat_map(|g| g.nodes.iter()).flat_map(|(_, node)| &node.stmts);

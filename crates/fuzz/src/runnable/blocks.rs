@@ -7,6 +7,7 @@ impl Gen<'_, '_> {
     pub(super) fn program(&mut self) {
         self.line("#include <core.p4>");
         self.line("#include <v1model.p4>");
+        self.line("#include <siding_state.p4>");
         let (headers, metadata, sub_parser, sub) = self.top_level();
         let of_headers = self.fields_of(&headers);
         let mark = self.scope.len();

@@ -56,6 +56,7 @@ impl Gen<'_, '_> {
             self.edition = Edition::Dpdk;
         }
         self.line(if self.edition == Edition::Dpdk { "#include <dpdk/psa.p4>" } else { "#include <psa.p4>" });
+        self.line("#include <siding_state.p4>");
         self.new_types(&[
             ("PortId_t", 32),
             ("MulticastGroup_t", 32),

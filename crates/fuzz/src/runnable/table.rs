@@ -110,6 +110,9 @@ impl Gen<'_, '_> {
             properties.push(format!("meters = {meter};"));
             own.push(self.action(&[Direction::Data], Some(format!("{meter}.read({});", to.path))));
         }
+        if self.choices.one_in(5) {
+            return self.table_that_packets_write(&name, own, properties);
+        }
         let profile = self.fresh("profile_");
         let is_indirect = (properties.is_empty() || !is_v1model) && self.choices.one_in(4);
         let is_selector = is_indirect && self.choices.one_in(2);
@@ -200,6 +203,68 @@ impl Gen<'_, '_> {
         self.close("}");
         self.note_exits(&name, from);
         self.objects.tables.push((name, names));
+    }
+
+    /// A table with exact keys to which packets add entries, some of which end.
+    fn table_that_packets_write(&mut self, name: &str, own: Vec<Callable>, mut properties: Vec<String>) {
+        let has_timeout = self.choices.one_in(2);
+        properties.push("add_on_miss = true;".to_string());
+        if has_timeout {
+            properties.push("idle_timeout_with_auto_delete = true;".to_string());
+        }
+        let profile = |n: usize, dialect| match dialect {
+            Dialect::Pna => format!("(ExpireTimeProfileId_t)8w{n}"),
+            Dialect::V1model | Dialect::Psa => format!("8w{n}"),
+        };
+        let timer = match self.choices.below(6) {
+            0 if has_timeout => Some("restart_expire_timer();".to_string()),
+            1 if has_timeout => {
+                Some(format!("set_entry_expire_time({});", profile(self.choices.below(4), self.dialect)))
+            }
+            _ => None,
+        };
+        let hit = self.action(&[Direction::Data], timer);
+        let values: Vec<String> = hit.params.iter().map(|param| self.pure_expr(&param.ty)).collect();
+        let number = profile(self.choices.below(4), self.dialect);
+        let call = format!("add_entry(\"{}\", {{ {} }}, {number});", hit.name, values.join(", "));
+        let miss = self.action(&[], Some(call));
+        let from = self.out.len();
+        self.open(&format!("table {name} {{"));
+        self.exact_keys();
+        self.open("actions = {");
+        let mut names = vec![hit.name.clone(), miss.name.clone()];
+        self.line(&format!("{};", hit.name));
+        self.line(&format!("@defaultonly {};", miss.name));
+        for action in own {
+            self.line(&format!("{};", action.name));
+            names.push(action.name);
+        }
+        self.close("}");
+        let data: Vec<String> = miss.params.iter().map(|param| self.literal(&param.ty)).collect();
+        let is_const = ["", "const "][self.choices.below(2)];
+        self.line(&format!("{is_const}default_action = {}({});", miss.name, data.join(", ")));
+        for property in properties {
+            self.line(&property);
+        }
+        let size = [1024, 4, 8, 64][self.choices.below(4)];
+        self.line(&format!("size = {size};"));
+        self.close("}");
+        self.note_exits(name, from);
+        self.objects.tables.push((name.to_string(), names));
+    }
+
+    /// One to three exact keys.
+    fn exact_keys(&mut self) {
+        let n = 1 + self.choices.below(3);
+        self.open("key = {");
+        for i in 0..n {
+            let found = self.places(|e| matches!(e.ty, Ty::Bit(_) | Ty::Int(_) | Ty::Bool));
+            let entry = self.choices.pick(&found).cloned();
+            let ty = entry.as_ref().map_or(Ty::Bit(8), |e| e.ty.clone());
+            let text = entry.map_or_else(|| self.pure_expr(&ty), |e| e.path);
+            self.line(&format!("{text} : exact @name(\"key{i}\");"));
+        }
+        self.close("}");
     }
 
     /// Places that arguments with a direction are bound to.

@@ -483,7 +483,7 @@ fn g10_idle_timeouts_are_kept_exactly() {
     );
 }
 
-/// Packets add no entries yet: a table with `add_on_miss` has what controllers write.
+/// A table with `add_on_miss` takes and gives entries of controllers.
 #[test]
 fn g09_tables_that_packets_may_fill_are_tables_like_others() {
     let pna = include_str!("../../../../examples/09-pna-connections/connections_pna.p4");

@@ -679,7 +679,7 @@ impl Builder<'_> {
         let input = |builder: &mut Self, arg: Option<&Arg>| match arg {
             Some(Arg::In(e)) => builder.value(e, span),
             Some(Arg::Fields(fields)) => builder.values(&fields.iter().collect::<Vec<_>>(), span),
-            Some(Arg::Ref(_) | Arg::Str(_) | Arg::Absent) | None => Vec::new(),
+            Some(Arg::Ref(_) | Arg::Str(_) | Arg::Table { .. } | Arg::Absent) | None => Vec::new(),
         };
         let output = |arg: Option<&Arg>| match arg {
             Some(Arg::Ref(place)) => Some(place.clone()),
@@ -744,7 +744,7 @@ impl Builder<'_> {
             match arg {
                 Arg::In(e) => operands.extend(self.value(e, span)),
                 Arg::Fields(fields) => operands.extend(self.values(&fields.iter().collect::<Vec<_>>(), span)),
-                Arg::Ref(_) | Arg::Str(_) | Arg::Absent => {}
+                Arg::Ref(_) | Arg::Str(_) | Arg::Table { .. } | Arg::Absent => {}
             }
         }
         operands.sort_unstable();
@@ -819,7 +819,7 @@ impl Builder<'_> {
                     }
                     outputs.push(place.clone());
                 }
-                Arg::Str(_) | Arg::Absent => {}
+                Arg::Str(_) | Arg::Table { .. } | Arg::Absent => {}
             }
         }
         operands.sort_unstable();

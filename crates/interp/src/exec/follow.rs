@@ -223,9 +223,11 @@ impl Follower {
         let args: Vec<Vec<Bits>> = (call.args.iter().zip(&before))
             .map(|(arg, before)| match arg {
                 ExternArg::Ref { .. } => self.frame.values_of(arg),
-                ExternArg::In(_) | ExternArg::Fields { .. } | ExternArg::Str(_) | ExternArg::Absent => {
-                    before.clone()
-                }
+                ExternArg::In(_)
+                | ExternArg::Fields { .. }
+                | ExternArg::Str(_)
+                | ExternArg::Table { .. }
+                | ExternArg::Absent => before.clone(),
             })
             .collect();
         let result = call.result.filter(|r| r.len > 0).map(|r| self.frame.get(r.first));
@@ -246,7 +248,11 @@ impl Follower {
     fn take_copies(&mut self, call: &ExternCall, pc: usize, instrs: Range<usize>, now: &Now<'_, '_>) {
         let refs = call.args.iter().filter_map(|arg| match arg {
             ExternArg::Ref { range, .. } => Some(*range),
-            ExternArg::In(_) | ExternArg::Fields { .. } | ExternArg::Str(_) | ExternArg::Absent => None,
+            ExternArg::In(_)
+            | ExternArg::Fields { .. }
+            | ExternArg::Str(_)
+            | ExternArg::Table { .. }
+            | ExternArg::Absent => None,
         });
         let is_copy = |range: &SlotRange| range.first >= now.exe.n_variable_slots();
         let copies: Vec<SlotRange> = refs.chain(call.result).filter(is_copy).collect();

@@ -1,5 +1,6 @@
 //! The seam between programs and extern functions and objects.
 
+use super::state::Missed;
 use super::{Frame, PacketState};
 use crate::load::{Executable, ExternArg, ExternCall, SlotRange, index_of};
 use crate::table::{EntryRef, Tables};
@@ -51,6 +52,8 @@ pub struct Access<'a> {
     pub tables: &'a mut Tables,
     /// The table whose action runs, and its entry.
     pub entry: Option<(TableId, EntryRef)>,
+    /// The table that was missed last, and the values of its keys.
+    pub missed: Option<&'a Missed>,
     pub now_ns: u64,
     /// Notes of the call for the story.
     pub notes: Vec<String>,
@@ -64,7 +67,7 @@ impl Frame {
             ExternArg::In(slot) => vec![self.get(*slot).clone()],
             ExternArg::Fields { range, .. } => self.range(*range).to_vec(),
             ExternArg::Ref { values, .. } => values.iter().map(|s| self.get(*s).clone()).collect(),
-            ExternArg::Str(_) | ExternArg::Absent => Vec::new(),
+            ExternArg::Str(_) | ExternArg::Table { .. } | ExternArg::Absent => Vec::new(),
         }
     }
 }
@@ -78,7 +81,11 @@ impl Access<'_> {
     pub fn value(&self, arg: usize) -> Option<&Bits> {
         match self.arg(arg)? {
             ExternArg::In(slot) => Some(self.packet.frame.get(*slot)),
-            ExternArg::Fields { .. } | ExternArg::Ref { .. } | ExternArg::Str(_) | ExternArg::Absent => None,
+            ExternArg::Fields { .. }
+            | ExternArg::Ref { .. }
+            | ExternArg::Str(_)
+            | ExternArg::Table { .. }
+            | ExternArg::Absent => None,
         }
     }
 
@@ -95,8 +102,29 @@ impl Access<'_> {
     pub fn text(&self, arg: usize) -> Option<&str> {
         match self.arg(arg)? {
             ExternArg::Str(text) => Some(text),
-            ExternArg::In(_) | ExternArg::Fields { .. } | ExternArg::Ref { .. } | ExternArg::Absent => None,
+            ExternArg::In(_)
+            | ExternArg::Fields { .. }
+            | ExternArg::Ref { .. }
+            | ExternArg::Table { .. }
+            | ExternArg::Absent => None,
         }
+    }
+
+    /// The table that an operation of tables works on, and the action that it names.
+    pub fn table(&self, arg: usize) -> Option<(TableId, Option<u32>)> {
+        match self.arg(arg)? {
+            ExternArg::Table { table, action } => Some((*table, *action)),
+            ExternArg::In(_)
+            | ExternArg::Fields { .. }
+            | ExternArg::Ref { .. }
+            | ExternArg::Str(_)
+            | ExternArg::Absent => None,
+        }
+    }
+
+    /// The entry of a table whose action runs.
+    pub fn entry_of(&self, table: TableId) -> Option<EntryRef> {
+        self.entry.filter(|(of, _)| *of == table).map(|(_, entry)| entry)
     }
 
     pub fn is_absent(&self, arg: usize) -> bool {
@@ -107,7 +135,11 @@ impl Access<'_> {
     pub fn reference(&self, arg: usize) -> Option<SlotRange> {
         match self.arg(arg)? {
             ExternArg::Ref { range, .. } => Some(*range),
-            ExternArg::In(_) | ExternArg::Fields { .. } | ExternArg::Str(_) | ExternArg::Absent => None,
+            ExternArg::In(_)
+            | ExternArg::Fields { .. }
+            | ExternArg::Str(_)
+            | ExternArg::Table { .. }
+            | ExternArg::Absent => None,
         }
     }
 
@@ -118,7 +150,7 @@ impl Access<'_> {
             Some(ExternArg::In(slot)) => frame.get(*slot).width(),
             Some(ExternArg::Fields { range, .. }) => frame.range(*range).first().map_or(0, Bits::width),
             Some(ExternArg::Ref { values, .. }) => values.first().map_or(0, |s| frame.get(*s).width()),
-            Some(ExternArg::Str(_) | ExternArg::Absent) | None => 0,
+            Some(ExternArg::Str(_) | ExternArg::Table { .. } | ExternArg::Absent) | None => 0,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The loop over the instructions of a block.
 
 use super::parse::Failure;
-use super::state::{Call, Pending, Run};
+use super::state::{Call, Missed, Pending, Run};
 use super::watch::Watch;
 use super::{Access, BlockEnd, ExternEnd, ExternHost, LookedUp, PacketState, StopReason, select};
 use crate::load::{Executable, ExternArg, Instr, LookupCode, Pc, Slot};
@@ -52,7 +52,7 @@ impl<E: ExternHost> Machine<'_, E> {
     ) -> BlockEnd {
         let exe = self.exe;
         let Some(mut pc) = exe.block_entry(block) else { return BlockEnd::Done };
-        let mut run = Run { entry: None, pending: None };
+        let mut run = Run { entry: None, pending: None, missed: None };
         match packet.waits_at.take() {
             Some((at, waiting)) => (pc, run) = (at, waiting),
             None => {
@@ -303,6 +303,11 @@ impl<E: ExternHost> Machine<'_, E> {
         }
         run.pending = Some(pending);
         let is_hit = found.stored.is_some();
+        let adds = exe.program.tables[code.table].add_on_miss.is_some() && !is_hit;
+        if adds {
+            let keys = packet.frame.range(code.keys).to_vec();
+            run.missed = Some(Missed { table: code.table, keys });
+        }
         if code.has_direct {
             let (table, entry, n_bytes) = (code.table, found.entry, packet.bytes.len() as u64);
             self.externs.looked_up(LookedUp {
@@ -387,7 +392,8 @@ impl<E: ExternHost> Machine<'_, E> {
         let exe = self.exe;
         let call = &exe.externs[i as usize];
         let (tables, entry, now_ns) = (&mut *self.tables, run.entry, self.now_ns);
-        let mut access = Access { exe, packet, tables, entry, now_ns, notes: Vec::new(), call };
+        let missed = run.missed.as_ref();
+        let mut access = Access { exe, packet, tables, entry, missed, now_ns, notes: Vec::new(), call };
         // Arguments as they are before the call, except those that only go out.
         let before: Vec<Vec<Bits>> = match observer.listens() {
             true => (0..call.args.len()).map(|arg| access.values(arg)).collect(),
@@ -400,9 +406,11 @@ impl<E: ExternHost> Machine<'_, E> {
             let args: Vec<Vec<Bits>> = (call.args.iter().zip(before))
                 .map(|(arg, before)| match arg {
                     ExternArg::Ref { values, .. } => values.iter().map(|s| frame.get(*s).clone()).collect(),
-                    ExternArg::In(_) | ExternArg::Fields { .. } | ExternArg::Str(_) | ExternArg::Absent => {
-                        before
-                    }
+                    ExternArg::In(_)
+                    | ExternArg::Fields { .. }
+                    | ExternArg::Str(_)
+                    | ExternArg::Table { .. }
+                    | ExternArg::Absent => before,
                 })
                 .collect();
             let result = call.result.filter(|r| r.len > 0).map(|r| frame.get(r.first));

@@ -20,6 +20,15 @@ pub(crate) struct Run {
     /// The table whose action runs, and its entry.
     pub(super) entry: Option<(TableId, EntryRef)>,
     pub(super) pending: Option<Pending>,
+    /// The last miss of a table to which packets add entries.
+    pub(super) missed: Option<Missed>,
+}
+
+/// A miss: the table, and the values of its keys at that time.
+#[derive(Clone, Debug)]
+pub struct Missed {
+    pub table: TableId,
+    pub keys: Vec<Bits>,
 }
 
 /// The result of a lookup, until its actions run.

@@ -73,7 +73,11 @@ impl Watch {
     fn before_call(exe: &Executable, frame: &Frame, call: &ExternCall) -> Watch {
         let refs = call.args.iter().filter_map(|arg| match arg {
             ExternArg::Ref { range, .. } => Some(*range),
-            ExternArg::In(_) | ExternArg::Fields { .. } | ExternArg::Str(_) | ExternArg::Absent => None,
+            ExternArg::In(_)
+            | ExternArg::Fields { .. }
+            | ExternArg::Str(_)
+            | ExternArg::Table { .. }
+            | ExternArg::Absent => None,
         });
         // An extern may change the architecture's metadata.
         let metadata = [arch::ParamRole::StandardMetadata, arch::ParamRole::OutputMetadata];

@@ -6,8 +6,9 @@ use super::{CloneKind, CloneRequest, DigestMessage, Externs, ObjectState, Preser
 use crate::exec::{Access, ExternEnd, ExternHost, LookedUp, StopReason};
 use crate::load::{ExternArg, ExternCall, Slot};
 use crate::meter::Colour;
+use crate::table::{Added, EntryRef};
 use arch::{DirectObjects, ExternOp, FieldRole, Unit};
-use ir::{Bits, Step};
+use ir::{Action, Bits, Step};
 
 impl ExternHost for Externs {
     fn call(&mut self, call: &ExternCall, access: &mut Access<'_>) -> ExternEnd {
@@ -146,8 +147,25 @@ impl Externs {
             }
             // The event has no reader; the kernel's helper returns 0 on success.
             ExternOp::PerfEventOutput => access.set_result(&Bits::zero(32)),
+            ExternOp::AddEntry => {
+                let added = add_entry(access);
+                access.set_result(&Bits::bool(added));
+            }
+            ExternOp::RestartTimer => restart_timer(access, None),
+            ExternOp::SetTimer => {
+                let profile = access.number(1).and_then(|profile| u8::try_from(profile).ok());
+                restart_timer(access, profile);
+            }
+            ExternOp::StoreData => store_data(access),
+            ExternOp::AllocateFlowId => {
+                access.set_result(&Bits::new(32, u128::from(self.next_flow_id)));
+                // After the last number comes 0, which stays.
+                self.next_flow_id = self.next_flow_id.checked_add(1).filter(|id| *id > 1).unwrap_or(0);
+            }
             ExternOp::User
-            | ExternOp::AddEntry
+            | ExternOp::AddEntryIf
+            | ExternOp::SetTimerIf
+            | ExternOp::UpdateTimer
             | ExternOp::SelectByDirection
             | ExternOp::IsNetPort
             | ExternOp::IsHostPort
@@ -369,6 +387,34 @@ impl Externs {
             }
         };
         note.into_iter().collect()
+    }
+}
+
+/// Adds the entry that a packet asks for after a miss; true if it was added.
+fn add_entry(access: &mut Access<'_>) -> bool {
+    let (Some((table, Some(index))), Some(missed)) = (access.table(0), access.missed) else { return false };
+    // An action of an entry adds none: the key has one.
+    if missed.table != table || access.entry_of(table) != Some(EntryRef::Default) {
+        return false;
+    }
+    let profile = access.number(2).and_then(|profile| u8::try_from(profile).ok()).unwrap_or(0);
+    let action = Action { index, data: access.values(1) };
+    let added = access.tables.add_on_miss(table, &missed.keys, action, profile, access.now_ns);
+    added == Ok(Added::Done)
+}
+
+/// Changes a value in the data of the entry whose action runs.
+fn store_data(access: &mut Access<'_>) {
+    let (Some((table, _)), Some(leaf)) = (access.table(0), access.number(1)) else { return };
+    if let (Some(entry), Some(value)) = (access.entry_of(table), access.value(2).cloned()) {
+        access.tables.store_data(table, entry, leaf as usize, value);
+    }
+}
+
+fn restart_timer(access: &mut Access<'_>, profile: Option<u8>) {
+    let Some((table, _)) = access.table(0) else { return };
+    if let Some(entry) = access.entry_of(table) {
+        access.tables.restart(table, entry, profile, access.now_ns);
     }
 }
 

@@ -270,6 +270,7 @@ impl Compiler<'_> {
                     ExternArg::Ref { range, values, ty }
                 }
                 Arg::Str(text) => ExternArg::Str(text.clone()),
+                Arg::Table { table, action } => ExternArg::Table { table: *table, action: *action },
                 Arg::Absent => ExternArg::Absent,
             });
         }

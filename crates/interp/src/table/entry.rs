@@ -2,7 +2,7 @@
 
 use crate::meter::Meter;
 use arch::Unit;
-use target::store::{Count, DirectCells, EntryAction, EntryHandle, Matches, NewEntry, StoredAction};
+use target::store::{Count, DirectCells, EntryAction, EntryHandle, Matches, NewEntry, Origin, StoredAction};
 use trace::HitEntry;
 
 /// An entry in a table.
@@ -12,8 +12,10 @@ pub struct StoredEntry {
     pub matches: Matches,
     pub priority: i32,
     pub action: EntryAction,
-    /// 0: never.
+    /// 0: never. Entries with a profile have its timeout.
     pub idle_timeout_ns: u64,
+    pub profile: Option<u8>,
+    pub origin: Origin,
     /// True if the entry can be neither modified nor deleted.
     pub is_const: bool,
     pub n_hits: u64,
@@ -38,6 +40,8 @@ impl StoredEntry {
                 EntryAction::OneShot(_) => StoredAction::OneShot,
             },
             idle_timeout_ns: self.idle_timeout_ns,
+            profile: self.profile,
+            origin: self.origin,
             is_const: self.is_const,
             last_hit_ns: self.last_hit_ns,
             direct: self.direct.read(),

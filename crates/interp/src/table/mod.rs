@@ -8,7 +8,7 @@ mod value_set;
 
 pub use entry::{Direct, StoredEntry};
 pub use select::{SelectorHash, fnv1a};
-pub use store::Table;
+pub use store::{Added, Table};
 pub use target::store::matching::{in_range, is_match, normalised};
 pub use target::store::{
     EntryAction, EntryHandle, EntryRef, Group, Matches, NewEntry, OneShot, Profile, Selection, TableError,
@@ -59,6 +59,7 @@ impl Tables {
             n_entries: table.n_entries() as u64,
             n_lookups: table.n_lookups,
             n_hits: table.n_hits,
+            packets: table.packets,
         };
         self.tables.iter().map(of_table).collect()
     }
@@ -194,6 +195,47 @@ impl Tables {
     /// The cells of an entry in the direct counter and meter.
     pub fn direct(&mut self, id: TableId, entry: EntryRef) -> Option<&mut Direct> {
         self.table_mut(id).ok()?.direct(entry)
+    }
+
+    /// Adds the entry that a packet asks for after a miss; `values` are those of all keys.
+    pub fn add_on_miss(
+        &mut self,
+        id: TableId,
+        values: &[Bits],
+        action: Action,
+        profile: u8,
+        now_ns: u64,
+    ) -> Result<Added, TableError> {
+        Ok(self.table_mut(id)?.add_on_miss(values, action, profile, now_ns))
+    }
+
+    /// The timeout of an entry begins again, with another profile if one is given.
+    pub fn restart(&mut self, id: TableId, entry: EntryRef, profile: Option<u8>, now_ns: u64) {
+        if let (Ok(table), EntryRef::Entry(handle)) = (self.table_mut(id), entry)
+            && table.get(handle).is_some()
+        {
+            table.restart(handle.slot, profile, now_ns);
+        }
+    }
+
+    /// Changes a value in the data of an entry, or of the default action.
+    pub fn store_data(&mut self, id: TableId, entry: EntryRef, leaf: usize, value: Bits) {
+        if let Ok(table) = self.table_mut(id) {
+            table.store_data(entry, leaf, value);
+        }
+    }
+
+    /// Removes entries whose time is over.
+    pub fn remove_ended(&mut self, now_ns: u64) {
+        self.tables.iter_mut().for_each(|table| table.remove_ended(now_ns));
+    }
+
+    pub fn set_profile(&mut self, id: TableId, profile: u8, timeout_ns: u64) -> bool {
+        self.table_mut(id).is_ok_and(|table| table.set_profile(profile, timeout_ns))
+    }
+
+    pub fn profile_timeout(&self, id: TableId, profile: u8) -> Option<u64> {
+        self.table(id)?.profile_timeout(profile)
     }
 
     /// Entries that were not hit for as long as they say, each once per such time.

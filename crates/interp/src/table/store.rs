@@ -4,10 +4,19 @@ use super::entry::{Direct, StoredEntry};
 use super::index::Index;
 use super::{EntryAction, EntryHandle, EntryRef, Matches, NewEntry, TableError};
 use crate::load::LoadError;
-use ir::{Action, Bits, MatchKind};
+use ir::{Action, Bits, Match, MatchKind, TIMEOUT_TICK_NS, Timeout, default_timeout_ns};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use target::store::shape::TableShape;
+use target::store::{Origin, PacketWrites};
+
+/// The origin of a new entry.
+#[derive(Clone, Copy, Default)]
+struct Author {
+    origin: Origin,
+    profile: Option<u8>,
+    is_const: bool,
+}
 
 /// Entries of one table.
 #[derive(Debug)]
@@ -23,6 +32,18 @@ pub struct Table {
     next_serial: u64,
     pub n_lookups: u64,
     pub n_hits: u64,
+    /// Timeouts by profile, in tables with state.
+    profiles_ns: Vec<u64>,
+    pub(super) packets: PacketWrites,
+}
+
+/// The result of [`Table::add_on_miss`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    Done,
+    /// The key has an entry.
+    Exists,
+    Full,
 }
 
 impl Table {
@@ -45,9 +66,14 @@ impl Table {
             next_serial: 0,
             n_lookups: 0,
             n_hits: 0,
+            profiles_ns: Vec::new(),
+            packets: PacketWrites::default(),
         };
+        if table.shape.has_state {
+            table.profiles_ns = (0..=u8::MAX).map(default_timeout_ns).collect();
+        }
         for (entry, is_const) in declared {
-            table.add(entry, is_const, 0);
+            table.add(entry, Author { is_const, ..Author::default() }, 0);
         }
         Ok(table)
     }
@@ -103,13 +129,106 @@ impl Table {
     pub(super) fn hit(&mut self, values: &[Bits], now_ns: u64) -> Option<u32> {
         self.n_lookups += 1;
         let slot = self.index.find(&self.shape.keys, values, &self.entries)?;
+        if self.at(slot).is_some_and(|entry| self.has_ended(entry, now_ns)) {
+            self.end(slot);
+            return None;
+        }
         self.n_hits += 1;
         if let Some(Some(entry)) = self.entries.get_mut(slot as usize) {
             entry.n_hits += 1;
-            entry.last_hit_ns = now_ns;
-            entry.reported_ns = None;
+        }
+        if self.shape.restarts_on_hit {
+            self.restart(slot, None, now_ns);
         }
         Some(slot)
+    }
+
+    // -- state --------------------------------------------------------------------------------
+
+    /// A time as entries keep it.
+    fn noted_ns(&self, now_ns: u64) -> u64 {
+        if self.shape.has_state { now_ns - now_ns % TIMEOUT_TICK_NS } else { now_ns }
+    }
+
+    fn timeout_ns(&self, entry: &StoredEntry) -> Option<u64> {
+        match entry.profile {
+            Some(profile) => self.profiles_ns.get(usize::from(profile)).copied(),
+            None => Some(entry.idle_timeout_ns).filter(|ns| *ns > 0),
+        }
+    }
+
+    /// The entry is to be removed: lookups miss it.
+    fn has_ended(&self, entry: &StoredEntry, now_ns: u64) -> bool {
+        self.shape.timeout == Timeout::Delete
+            && self.timeout_ns(entry).is_some_and(|ns| now_ns.saturating_sub(entry.last_hit_ns) >= ns)
+    }
+
+    /// Removes an entry whose time is over.
+    fn end(&mut self, slot: u32) {
+        let Some(entry) = self.take(slot) else { return };
+        match entry.origin {
+            Origin::Packet => {
+                self.packets.n_expired += 1;
+                self.packets.n_entries -= 1;
+            }
+            Origin::Control => self.packets.n_expired_control += 1,
+        }
+    }
+
+    /// The timeout of an entry begins again, with another profile if one is given.
+    pub(super) fn restart(&mut self, slot: u32, profile: Option<u8>, now_ns: u64) {
+        let noted_ns = self.noted_ns(now_ns);
+        let Some(Some(entry)) = self.entries.get_mut(slot as usize) else { return };
+        entry.last_hit_ns = noted_ns;
+        entry.reported_ns = None;
+        entry.profile = profile.or(entry.profile);
+    }
+
+    /// Adds the entry that a packet asks for after a miss. `values` are those of all keys.
+    pub(super) fn add_on_miss(&mut self, values: &[Bits], action: Action, profile: u8, now_ns: u64) -> Added {
+        let matches: Matches = values.iter().map(|value| Some(Match::Exact(value.clone()))).collect();
+        let entry = NewEntry::new(self.shape.normalise(&matches), 0, action);
+        if let Some(slot) = self.slot_of(&entry.matches, 0) {
+            if !self.at(slot).is_some_and(|entry| self.has_ended(entry, now_ns)) {
+                self.packets.n_exists += 1;
+                return Added::Exists;
+            }
+            self.end(slot);
+        }
+        if self.by_key.len() as u64 >= self.shape.size {
+            self.remove_ended(now_ns);
+        }
+        if self.by_key.len() as u64 >= self.shape.size {
+            self.packets.n_full += 1;
+            return Added::Full;
+        }
+        self.packets.n_added += 1;
+        self.packets.n_entries += 1;
+        // Tables without a timeout have no use for the profile.
+        let profile = Some(profile).filter(|_| self.shape.timeout != Timeout::Never);
+        self.add(entry, Author { origin: Origin::Packet, profile, is_const: false }, now_ns);
+        Added::Done
+    }
+
+    pub(super) fn remove_ended(&mut self, now_ns: u64) {
+        if self.shape.timeout != Timeout::Delete {
+            return;
+        }
+        let ended = |entry: &&StoredEntry| self.has_ended(entry, now_ns);
+        let slots: Vec<u32> =
+            self.entries.iter().flatten().filter(ended).map(|entry| entry.handle.slot).collect();
+        slots.into_iter().for_each(|slot| self.end(slot));
+    }
+
+    pub(super) fn profile_timeout(&self, profile: u8) -> Option<u64> {
+        self.profiles_ns.get(usize::from(profile)).copied()
+    }
+
+    pub(super) fn set_profile(&mut self, profile: u8, timeout_ns: u64) -> bool {
+        let timeout = self.profiles_ns.get_mut(usize::from(profile));
+        let is_known = timeout.is_some();
+        timeout.into_iter().for_each(|timeout| *timeout = timeout_ns);
+        is_known
     }
 
     pub(super) fn insert(&mut self, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
@@ -123,10 +242,10 @@ impl Table {
         if self.by_key.len() as u64 >= self.shape.size {
             return Err(TableError::Full { size: self.shape.size });
         }
-        Ok(self.add(entry, false, now_ns))
+        Ok(self.add(entry, Author::default(), now_ns))
     }
 
-    fn add(&mut self, entry: NewEntry, is_const: bool, now_ns: u64) -> EntryHandle {
+    fn add(&mut self, entry: NewEntry, author: Author, now_ns: u64) -> EntryHandle {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.entries.push(None);
             self.entries.len() as u32 - 1
@@ -141,9 +260,11 @@ impl Table {
             priority: entry.priority,
             action: entry.action,
             idle_timeout_ns: entry.idle_timeout_ns,
-            is_const,
+            profile: author.profile,
+            origin: author.origin,
+            is_const: author.is_const,
             n_hits: 0,
-            last_hit_ns: now_ns,
+            last_hit_ns: self.noted_ns(now_ns),
             direct,
             reported_ns: None,
         };
@@ -163,13 +284,18 @@ impl Table {
             return Err(TableError::ConstTable);
         }
         let slot = self.slot_of(&new.matches, new.priority).ok_or(TableError::NotFound)?;
+        let noted_ns = self.noted_ns(now_ns);
         let entry = self.entries.get_mut(slot as usize).and_then(Option::as_mut);
         let entry = entry.ok_or(TableError::NotFound)?;
         if entry.is_const {
             return Err(TableError::ConstEntry);
         }
         entry.idle_timeout_ns = new.idle_timeout_ns;
-        entry.last_hit_ns = now_ns;
+        // A timeout of its own takes the place of the profile.
+        if new.idle_timeout_ns > 0 {
+            entry.profile = None;
+        }
+        entry.last_hit_ns = noted_ns;
         entry.reported_ns = None;
         entry.direct.write(&new, now_ns);
         Ok((entry.handle, std::mem::replace(&mut entry.action, new.action)))
@@ -183,11 +309,21 @@ impl Table {
         if self.at(slot).is_some_and(|e| e.is_const) {
             return Err(TableError::ConstEntry);
         }
-        let entry = self.entries.get_mut(slot as usize).and_then(Option::take).ok_or(TableError::NotFound)?;
+        let entry = self.take(slot).ok_or(TableError::NotFound)?;
+        if entry.origin == Origin::Packet {
+            self.packets.n_deleted += 1;
+            self.packets.n_entries -= 1;
+        }
+        Ok(entry)
+    }
+
+    /// Takes an entry out of the table.
+    fn take(&mut self, slot: u32) -> Option<StoredEntry> {
+        let entry = self.entries.get_mut(slot as usize)?.take()?;
         self.index.remove(&self.shape.keys, &entry);
         self.by_key.remove(&(entry.matches.clone(), entry.priority));
         self.free.push(slot);
-        Ok(entry)
+        Some(entry)
     }
 
     pub(super) fn set_default(&mut self, action: Option<Action>) -> Result<(), TableError> {
@@ -205,11 +341,33 @@ impl Table {
         }
     }
 
+    pub(super) fn store_data(&mut self, entry: EntryRef, leaf: usize, value: Bits) {
+        let action = match entry {
+            EntryRef::Default => Some(&mut self.default_action),
+            EntryRef::Entry(handle) => {
+                let found = self.entries.get_mut(handle.slot as usize).and_then(Option::as_mut);
+                match found.filter(|found| found.handle == handle).map(|found| &mut found.action) {
+                    Some(EntryAction::Action(action)) => Some(action),
+                    _ => None,
+                }
+            }
+        };
+        if let Some(stored) = action.and_then(|action| action.data.get_mut(leaf)) {
+            *stored = value;
+        }
+    }
+
     pub(super) fn take_expired(&mut self, now_ns: u64) -> Vec<EntryHandle> {
         let mut expired = Vec::new();
-        for entry in self.entries.iter_mut().flatten().filter(|e| e.idle_timeout_ns > 0) {
+        if self.shape.timeout != Timeout::Notify {
+            return expired;
+        }
+        let profiles_ns = &self.profiles_ns;
+        for entry in self.entries.iter_mut().flatten() {
+            let of_profile = entry.profile.and_then(|profile| profiles_ns.get(usize::from(profile)).copied());
+            let timeout_ns = of_profile.or(Some(entry.idle_timeout_ns).filter(|ns| *ns > 0));
             let since = entry.reported_ns.unwrap_or(entry.last_hit_ns);
-            if now_ns.saturating_sub(since) >= entry.idle_timeout_ns {
+            if timeout_ns.is_some_and(|ns| now_ns.saturating_sub(since) >= ns) {
                 entry.reported_ns = Some(now_ns);
                 expired.push(entry.handle);
             }

@@ -65,22 +65,24 @@ fn procedures_with_points(program: &Program, waits: Waits) -> Vec<bool> {
 }
 
 /// For each procedure, true when its table has to run it, so that no packet waits in it. The action of a group runs before
-/// another action of the same lookup. A procedure that reaches a direct counter or meter that acts on call needs its entry,
-/// and outside of its table it would have none.
+/// another action of the same lookup. A procedure that reaches a direct counter or meter that acts on call, or that adds an
+/// entry or restarts its timer, needs what its table has looked up, and outside of the table it would have none.
 fn procedures_bound_to_tables(program: &Program) -> Vec<bool> {
     let mut is_bound = vec![false; program.procedures.len()];
     let listed = program.tables.iter().flat_map(|(_, table)| &table.actions);
     for action in listed.filter(|action| action.is_group_action) {
         is_bound[index(action.procedure)] = true;
     }
-    if program.architecture.table_properties.direct_objects == DirectObjects::OnHit {
-        return is_bound;
-    }
+    let acts_on_call = program.architecture.table_properties.direct_objects == DirectObjects::OnCall;
     let reaches = |node: &Node, is_bound: &[bool]| {
         let in_stmts = node.stmts.iter().any(|stmt| match &stmt.kind {
-            StmtKind::Extern { op, .. } => {
-                matches!(op, ExternOp::DirectCounterCount | ExternOp::DirectMeterExecute)
-            }
+            StmtKind::Extern { op, .. } => match op {
+                ExternOp::DirectCounterCount | ExternOp::DirectMeterExecute => acts_on_call,
+                ExternOp::AddEntry | ExternOp::RestartTimer | ExternOp::SetTimer | ExternOp::StoreData => {
+                    true
+                }
+                _ => false,
+            },
             StmtKind::Assign { .. } | StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => false,
         });
         in_stmts

@@ -7,8 +7,9 @@ use super::names::is_word_char;
 use super::parse_code::{CodeParser, Names};
 use crate::lookup::id_at;
 use crate::{
-    Action, Block, BlockId, Constant, Entry, Enum, Field, FieldList, Graph, Key, Match, Object, Param,
-    Procedure, Program, Scope, Struct, StructKind, Table, TableAction, ValueSet, ValueSetField,
+    Action, AddOnMiss, Block, BlockId, Constant, Entry, Enum, Field, FieldList, Graph, Key, Match, Object,
+    Param, Procedure, Program, Scope, Struct, StructKind, Table, TableAction, Timeout, ValueSet,
+    ValueSetField,
 };
 use arch::Architecture;
 use diagnostics::Span;
@@ -424,7 +425,10 @@ impl<'t> Declarations<'t> {
             implementation: None,
             direct_counter: None,
             direct_meter: None,
-            has_idle_timeout: false,
+            timeout: Timeout::Never,
+            restarts_on_hit: true,
+            add_on_miss: None,
+            updates_data: false,
             span: Span::NONE,
         };
         let mut actions = FxHashMap::default();
@@ -471,7 +475,26 @@ impl<'t> Declarations<'t> {
                 "implementation" => table.implementation = Some(self.code.object_ref()?),
                 "direct_counter" => table.direct_counter = Some(self.code.object_ref()?),
                 "direct_meter" => table.direct_meter = Some(self.code.object_ref()?),
-                "idle_timeout" => table.has_idle_timeout = true,
+                "timeout" => {
+                    table.timeout = match self.code.cursor.eat_word("notify") {
+                        true => Timeout::Notify,
+                        false => {
+                            self.code.cursor.expect_word("delete")?;
+                            Timeout::Delete
+                        }
+                    };
+                }
+                "timer" => {
+                    self.code.cursor.expect_word("by")?;
+                    self.code.cursor.expect_word("actions")?;
+                    table.restarts_on_hit = false;
+                }
+                "updates_data" => table.updates_data = true,
+                "add_on_miss" => {
+                    self.code.cursor.expect_word("profile")?;
+                    let profile = self.code.cursor.number("the number of a profile")?;
+                    table.add_on_miss = Some(AddOnMiss { profile });
+                }
                 _ => {
                     self.code.cursor.at -= word.len();
                     let found = self.code.cursor.found();

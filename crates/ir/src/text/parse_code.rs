@@ -434,6 +434,14 @@ impl<'t> CodeParser<'t> {
         if self.cursor.eat_word("ref") {
             return Ok(Arg::Ref(self.place()?));
         }
+        if self.cursor.eat_word("table") {
+            let table = self.reference(true, "a table", |names| &names.tables)?;
+            let action = match self.cursor.eat_word("action") {
+                true => Some(self.cursor.number("the number of an action")?),
+                false => None,
+            };
+            return Ok(Arg::Table { table, action });
+        }
         Ok(Arg::In(self.expr()?))
     }
 

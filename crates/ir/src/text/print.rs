@@ -4,8 +4,8 @@ use super::names::{Dots, Labeller, spelled, spelled_field, string};
 use super::print_code::{Printer, joined, node, nth_name};
 use super::words::Spelled;
 use crate::{
-    Action, Block, Constant, Entry, Enum, Graph, Match, Object, Procedure, Program, Scope, Struct, Table,
-    ValueSet,
+    Action, AddOnMiss, Block, Constant, Entry, Enum, Graph, Match, Object, Procedure, Program, Scope, Struct,
+    Table, Timeout, ValueSet,
 };
 
 pub(super) fn program(program: &Program) -> String {
@@ -210,8 +210,19 @@ impl Writer<'_, '_> {
                 self.line(1, &format!("{word} {}", self.printer.object(id)));
             }
         }
-        if table.has_idle_timeout {
-            self.line(1, "idle_timeout");
+        match table.timeout {
+            Timeout::Never => {}
+            Timeout::Notify => self.line(1, "timeout notify"),
+            Timeout::Delete => self.line(1, "timeout delete"),
+        }
+        if !table.restarts_on_hit {
+            self.line(1, "timer by actions");
+        }
+        if table.updates_data {
+            self.line(1, "updates_data");
+        }
+        if let Some(AddOnMiss { profile }) = table.add_on_miss {
+            self.line(1, &format!("add_on_miss profile {profile}"));
         }
         self.line(0, "}");
     }

@@ -244,6 +244,10 @@ impl<'p> Printer<'p> {
             Arg::Fields(fields) => format!("{{{}}}", joined(fields, |e| self.expr(e))),
             Arg::Ref(place) => format!("ref {}", self.place(place)),
             Arg::Str(text) => string(text),
+            Arg::Table { table, action } => {
+                let action = action.map(|action| format!(" action {action}")).unwrap_or_default();
+                format!("table {}{action}", self.table(*table))
+            }
             Arg::Absent => "_".to_string(),
         }
     }

@@ -56,7 +56,8 @@ impl<'p> Validator<'p> {
                     self.require(is_header, "only headers can be invalid");
                 }
             }
-            StmtKind::Extern { op: _, name: _, object, args, result } => {
+            StmtKind::Extern { op, name: _, object, args, result } => {
+                self.table_operation(*op, args, result.as_ref(), code);
                 if let Some(id) = object {
                     self.require(get(&self.program.objects, *id).is_some(), "the object does not exist");
                 }
@@ -78,12 +79,66 @@ impl<'p> Validator<'p> {
                 self.place(place, code);
                 return;
             }
-            Arg::Str(_) | Arg::Absent => return,
+            Arg::Str(_) | Arg::Table { .. } | Arg::Absent => return,
         };
         for e in values {
             self.expr(e, code);
             self.require(is_single(&e.ty), "an argument is no single value");
         }
+    }
+
+    /// Operations of tables with state name a table of their block, and what they need of it.
+    fn table_operation(&mut self, op: ExternOp, args: &[Arg], result: Option<&Place>, code: Code<'p>) {
+        let is_known = matches!(
+            op,
+            ExternOp::AddEntry | ExternOp::RestartTimer | ExternOp::SetTimer | ExternOp::StoreData
+        );
+        let named = args.iter().any(|arg| matches!(arg, Arg::Table { .. }));
+        if !is_known {
+            self.require(!named, "only operations of tables with state name a table");
+            return;
+        }
+        let Some((&Arg::Table { table: id, action }, rest)) = args.split_first() else {
+            self.report("its first argument is no table");
+            return;
+        };
+        let Some(table) = get(&self.program.tables, id) else {
+            self.report("the table does not exist");
+            return;
+        };
+        self.require(table.block == code.block(), "the table belongs to another block");
+        let profile = |arg: &Arg| matches!(arg, Arg::In(e) if e.ty == Type::Bit(8));
+        let fits = match (op, rest) {
+            (ExternOp::AddEntry, [Arg::Fields(data), last]) => {
+                let listed = action.and_then(|action| table.actions.get(action as usize));
+                let procedure = listed.and_then(|listed| get(&self.program.procedures, listed.procedure));
+                let params = procedure.map_or(&[][..], |procedure| &procedure.params);
+                let types = params.iter().filter_map(|id| get(&self.program.variables, *id)).map(|v| &v.ty);
+                let leaves: Vec<Type> =
+                    types.flat_map(|ty| layout::leaves(self.program, ty)).map(|leaf| leaf.ty).collect();
+                self.require(table.add_on_miss.is_some(), "packets add no entries to the table");
+                self.require(
+                    procedure.is_some() && data.iter().map(|e| &e.ty).eq(&leaves),
+                    "the data are not what the action takes",
+                );
+                let ty = result.and_then(|place| self.program.place_type(place));
+                profile(last) && ty == Some(Type::Bool)
+            }
+            (ExternOp::StoreData, [Arg::In(leaf), Arg::In(value)]) => {
+                let listed = action.and_then(|action| table.actions.get(action as usize));
+                let procedure = listed.and_then(|listed| get(&self.program.procedures, listed.procedure));
+                let params = procedure.map_or(&[][..], |procedure| &procedure.params);
+                let types = params.iter().filter_map(|id| get(&self.program.variables, *id)).map(|v| &v.ty);
+                let mut leaves = types.flat_map(|ty| layout::leaves(self.program, ty)).map(|leaf| leaf.ty);
+                let leaf = leaf.as_const().and_then(|leaf| usize::try_from(leaf.to_u64()?).ok());
+                self.require(table.updates_data, "its actions do not change their entries");
+                result.is_none() && leaf.and_then(|leaf| leaves.nth(leaf)).as_ref() == Some(&value.ty)
+            }
+            (ExternOp::RestartTimer, []) => action.is_none() && result.is_none(),
+            (ExternOp::SetTimer, [last]) => action.is_none() && result.is_none() && profile(last),
+            _ => false,
+        };
+        self.require(fits, "its arguments or its result are of other kinds");
     }
 
     pub(super) fn terminator(&mut self, terminator: &Terminator, graph: &Graph, code: Code<'p>) {

@@ -36,6 +36,8 @@ pub struct TableLayout {
     pub profile: Option<u32>,
     pub has_direct_counter: bool,
     pub has_direct_meter: bool,
+    /// Timeouts of entries may be those of profiles.
+    pub has_profiles: bool,
     /// Bits of `abi::concurrent_op`: what the control plane may do with the table while workers run.
     pub concurrent_ops: u32,
 }

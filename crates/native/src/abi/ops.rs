@@ -47,6 +47,9 @@ pub(crate) struct RawEntry {
     pub(crate) cells: Option<Box<RawCells>>,
     pub(crate) idle_timeout_ns: u64,
     pub(crate) last_hit_ns: u64,
+    /// In entries that were read: a packet has added it; the profile of its timeout.
+    pub(crate) is_of_packet: bool,
+    pub(crate) profile: Option<u8>,
 }
 
 /// Values of the direct counter and the direct meter of an entry, see `sd_entry_view`.
@@ -156,6 +159,8 @@ impl Ops<'_> {
             group_action: group_action.first().map_or(ptr::null(), ptr::from_ref),
             idle_timeout_ns: entry.idle_timeout_ns,
             last_hit_ns: entry.last_hit_ns,
+            is_of_packet: 0,
+            profile: u32::MAX,
             count: cells.and_then(|cells| cells.count.as_ref()).map_or(ptr::null(), ptr::from_ref),
             rates: cells.and_then(|cells| cells.rates.as_ref()).map_or(ptr::null(), ptr::from_ref),
             colours: cells.and_then(|cells| cells.colours.as_ref()).map_or(ptr::null(), ptr::from_ref),
@@ -187,6 +192,8 @@ impl Ops<'_> {
             cells: None,
             idle_timeout_ns: view.idle_timeout_ns,
             last_hit_ns: view.last_hit_ns,
+            is_of_packet: view.is_of_packet != 0,
+            profile: u8::try_from(view.profile).ok().filter(|_| layout.has_profiles),
         }
     }
 
@@ -510,6 +517,30 @@ impl Ops<'_> {
                 return expired;
             }
         }
+    }
+
+    /// Removes entries that have ended, of a table whose lookup structure is for that.
+    pub(crate) fn table_remove_ended(&mut self, table: u32, now_ns: u64) {
+        if self.check_table(table).is_ok() {
+            // SAFETY: see above.
+            unsafe { (self.control.table_remove_ended)(self.raw, table, now_ns) };
+        }
+    }
+
+    pub(crate) fn table_set_profile(&mut self, table: u32, profile: u8, timeout_ns: u64) -> Done<()> {
+        self.check_table(table)?;
+        // SAFETY: see above.
+        done(unsafe { (self.control.table_set_profile)(self.raw, table, u32::from(profile), timeout_ns) })
+    }
+
+    /// Zeros for tables that packets do not write.
+    pub(crate) fn table_packet_writes(&self, table: u32) -> abi::PacketWrites {
+        let mut writes = abi::PacketWrites::default();
+        if self.check_table(table).is_ok() {
+            // SAFETY: see above; C leaves it alone, or fills it.
+            unsafe { (self.control.table_packet_writes)(self.raw, table, &mut writes) };
+        }
+        writes
     }
 
     fn check_data(&self, object: u32, data: &[u8]) -> Done<()> {

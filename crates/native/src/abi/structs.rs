@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 14;
+pub const VERSION: u32 = 15;
 
 /// The symbol that a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
@@ -98,6 +98,9 @@ pub mod record_op {
     pub const MODIFY: u32 = 1;
     pub const REMOVE: u32 = 2;
 }
+
+/// `SD_STRUCTURE_FLOW`
+pub const STRUCTURE_FLOW: u32 = 6;
 
 /// `SD_CONCURRENT_*`
 pub mod concurrent_op {
@@ -263,7 +266,7 @@ mirrors! {
         data_bytes: u32,
     }
 
-    struct TableType = "sd_table_type", 104 bytes {
+    struct TableType = "sd_table_type", 112 bytes {
         name: *const c_char,
         n_keys: u32,
         keys: *const KeyType,
@@ -279,6 +282,8 @@ mirrors! {
         has_direct_meter: u32,
         direct_meter_unit: u32,
         has_idle_timeout: u32,
+        deletes: u32,
+        restarts_on_hit: u32,
         structure: u32,
         entries_are_inline: u32,
         is_staged: u32,
@@ -493,7 +498,7 @@ mirrors! {
         data: *const u8,
     }
 
-    struct EntryView = "sd_entry_view", 112 bytes {
+    struct EntryView = "sd_entry_view", 120 bytes {
         handle: u64,
         value: *const u8,
         mask: *const u8,
@@ -508,9 +513,21 @@ mirrors! {
         group_action: *const Weighted,
         idle_timeout_ns: u64,
         last_hit_ns: u64,
+        is_of_packet: u32,
+        profile: u32,
         count: *const Count,
         rates: *const MeterRates,
         colours: *const ColourCounts,
+    }
+
+    #[derive(PartialEq, Eq, Default)]
+    struct PacketWrites = "sd_packet_writes", 48 bytes {
+        n_added: u64,
+        n_exists: u64,
+        n_full: u64,
+        n_expired: u64,
+        n_deleted: u64,
+        n_expired_control: u64,
     }
 
     #[derive(PartialEq, Eq, Default)]
@@ -548,7 +565,7 @@ mirrors! {
         rates_at: u32,
     }
 
-    struct ControlOps = "sd_control_ops", 328 bytes {
+    struct ControlOps = "sd_control_ops", 352 bytes {
         table_insert: TableWrite,
         table_insert_batch:
             unsafe extern "C" fn(*mut Instance, u32, *const EntryView, u32, u64, *mut u64, *mut u8) -> u32,
@@ -589,6 +606,9 @@ mirrors! {
         direct_colours: unsafe extern "C" fn(*mut Instance, u32, u64, *mut ColourCounts) -> u32,
         set_direct_colours: unsafe extern "C" fn(*mut Instance, u32, u64, *const ColourCounts) -> u32,
         table_take_expired: unsafe extern "C" fn(*mut Instance, u32, u64, *mut u64, u32) -> u32,
+        table_remove_ended: unsafe extern "C" fn(*mut Instance, u32, u64) -> u32,
+        table_set_profile: unsafe extern "C" fn(*mut Instance, u32, u32, u64) -> u32,
+        table_packet_writes: unsafe extern "C" fn(*mut Instance, u32, *mut PacketWrites) -> u32,
         member_insert: MemberWrite,
         member_modify: MemberWrite,
         member_remove: unsafe extern "C" fn(*mut Instance, u32, u32) -> u32,
@@ -706,6 +726,8 @@ impl EntryView {
         group_action: ptr::null(),
         idle_timeout_ns: 0,
         last_hit_ns: 0,
+        is_of_packet: 0,
+        profile: u32::MAX,
         count: ptr::null(),
         rates: ptr::null(),
         colours: ptr::null(),

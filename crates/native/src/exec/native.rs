@@ -17,6 +17,7 @@ use ir::{BlockId, Program};
 use smol_str::SmolStr;
 use std::ops::Range;
 use std::sync::Arc;
+use target::Store;
 use target::traffic::Unrunnable;
 use target::{
     BlockEnd, BlockRunner, CloneKind, CloneRequest, Config, Device, PortState, Preserve, Requests,
@@ -248,6 +249,10 @@ impl BlockRunner for Native {
 
     fn arrive(&mut self, bytes: &[u8]) -> Packet {
         Packet::new(bytes, self.room(), self.new_state(), self.step_budget)
+    }
+
+    fn clock_advanced(&mut self, now_ns: u64) {
+        self.control.remove_ended(now_ns);
     }
 
     fn restart(&mut self, packet: &mut Packet) {

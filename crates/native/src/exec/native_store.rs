@@ -49,6 +49,7 @@ pass_on! {
             read: &mut RecordsRead
         ) -> Option<EntryHandle>;
         fn default_action(table: TableId) -> Option<Action>;
+        fn profile_timeout(table: TableId, profile: u8) -> Option<u64>;
         fn direct(table: TableId, entry: EntryRef) -> Option<DirectCells>;
         fn visit_members(profile: ObjectId, visit: &mut dyn FnMut(u32, Action));
         fn visit_groups(profile: ObjectId, visit: &mut dyn FnMut(u32, Group));
@@ -91,6 +92,8 @@ pass_on! {
             entry: EntryRef,
             colours: ColourCounts
         ) -> Result<(), TableError>;
+        fn remove_ended(now_ns: u64);
+        fn set_profile(table: TableId, profile: u8, timeout_ns: u64) -> bool;
         fn take_expired(now_ns: u64) -> Vec<(TableId, EntryHandle)>;
         fn insert_member(profile: ObjectId, id: u32, action: Action) -> Result<(), TableError>;
         fn modify_member(profile: ObjectId, id: u32, action: Action) -> Result<(), TableError>;

@@ -11,15 +11,15 @@ use crate::instance::{ConcurrentOp, ControlGuard, ControlState, Instance, number
 use control::records::{RecordField, RecordKey, RecordShape};
 use control::{Code, RecordCodes, RecordLayout, RecordParts, UpdateKind};
 use ir::lookup::{id_at, index};
-use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
+use ir::{Action, Bits, ObjectId, TableId, Timeout, ValueSetId};
 use std::sync::Arc;
-use target::store::TableUse;
 use target::store::records::{record_match, write_entries};
 use target::store::shape::{TableShape, TableShapes, Use};
 use target::store::{
     ColourCounts, Count, DirectCells, EntryAction, Group, Matches, MeterRates, MeterType, N_CELLS_AT_ONCE,
     NewEntry, OutOfRange, Profile, RecordsRead, StoredEntry,
 };
+use target::store::{Origin, PacketWrites, TableUse};
 use target::{EntryHandle, EntryRef, PortState, Store, TableError};
 
 /// The control plane's side of an instance. Clones share it; operations run one at a time.
@@ -310,6 +310,8 @@ impl TableAccess<'_> {
             idle_timeout_ns: raw.idle_timeout_ns,
             is_const: raw.is_const,
             last_hit_ns: raw.last_hit_ns,
+            profile: raw.profile,
+            origin: if raw.is_of_packet { Origin::Packet } else { Origin::Control },
             direct: self.direct(raw.handle),
         }
     }
@@ -363,6 +365,18 @@ fn serial_of(entry: EntryRef) -> u64 {
     }
 }
 
+fn packet_writes_from(raw: abi::PacketWrites) -> PacketWrites {
+    PacketWrites {
+        n_added: raw.n_added,
+        n_exists: raw.n_exists,
+        n_full: raw.n_full,
+        n_expired: raw.n_expired,
+        n_deleted: raw.n_deleted,
+        n_expired_control: raw.n_expired_control,
+        n_entries: raw.n_added.wrapping_sub(raw.n_expired).wrapping_sub(raw.n_deleted),
+    }
+}
+
 fn count_from(raw: abi::Count) -> Count {
     Count { n_packets: raw.n_packets, n_bytes: raw.n_bytes }
 }
@@ -398,10 +412,22 @@ impl Control {
         !self.timed_tables().is_empty()
     }
 
+    /// Returns whether some table removes entries whose time is over.
+    pub fn removes_ended(&self) -> bool {
+        self.tables_with(Timeout::Delete).next().is_some()
+    }
+
+    fn tables_with(&self, timeout: Timeout) -> impl Iterator<Item = TableId> + '_ {
+        let shapes = self.instance.table_shapes().iter().enumerate();
+        shapes.filter(move |(_, shape)| shape.timeout == timeout).map(|(table, _)| id_at(table))
+    }
+
+    /// Tables that have entries of whose timeouts the control plane wants to hear.
     fn timed_tables(&self) -> Vec<u32> {
         let mut turn = self.instance.write();
         let (_, ops) = turn.parts();
-        (0..self.layout().tables.len() as u32).filter(|table| ops.table_n_timed(*table) > 0).collect()
+        let notifying = self.tables_with(Timeout::Notify).map(|table| index(table) as u32);
+        notifying.filter(|table| ops.table_n_timed(*table) > 0).collect()
     }
 }
 
@@ -413,7 +439,8 @@ impl Store for Control {
         let (_, ops) = closed.parts();
         let of_table = |table| {
             let counts = (0..n_workers).map(|worker| ops.table_count(worker, table));
-            let none = TableUse { n_entries: ops.table_n_entries(table), n_lookups: 0, n_hits: 0 };
+            let packets = packet_writes_from(ops.table_packet_writes(table));
+            let none = TableUse { n_entries: ops.table_n_entries(table), packets, ..TableUse::default() };
             counts.fold(none, |all, count| TableUse {
                 n_lookups: all.n_lookups.wrapping_add(count.n_lookups),
                 n_hits: all.n_hits.wrapping_add(count.n_lookups.wrapping_sub(count.n_misses)),
@@ -661,6 +688,46 @@ impl Store for Control {
             table.ops.set_direct_colours(id, serial, &colours).map_err(|_| TableError::NotFound)
         });
         set.ok_or(TableError::NotFound)?
+    }
+
+    fn remove_ended(&mut self, now_ns: u64) {
+        let ending: Vec<TableId> = self.tables_with(Timeout::Delete).collect();
+        for table in ending {
+            let has_profiles =
+                self.layout().tables.get(index(table)).is_some_and(|layout| layout.has_profiles);
+            if has_profiles {
+                self.with_table(table, ConcurrentOp::Expire, |mut table| {
+                    table.ops.table_remove_ended(table.id, now_ns);
+                });
+                continue;
+            }
+            let ended = self.with_table(table, ConcurrentOp::Expire, |mut table| {
+                let handles = table.ops.table_take_expired(table.id, now_ns);
+                let entries = handles.into_iter().filter_map(|handle| table.ops.table_get(table.id, handle));
+                entries.map(|raw| table.stored(&raw)).collect::<Vec<_>>()
+            });
+            for entry in ended.unwrap_or_default() {
+                // The entry may be gone, or constant.
+                let _ = self.delete(table, &entry.matches, entry.priority);
+            }
+        }
+    }
+
+    fn set_profile(&mut self, table: TableId, profile: u8, timeout_ns: u64) -> bool {
+        let set = self.with_table(table, ConcurrentOp::Expire, |mut table| {
+            let of_table = table.state.timeouts_ns.get_mut(table.id as usize);
+            let timeout = of_table.and_then(|timeouts| timeouts.get_mut(usize::from(profile)));
+            let is_known = timeout.is_some();
+            timeout.into_iter().for_each(|timeout| *timeout = timeout_ns);
+            is_known && table.ops.table_set_profile(table.id, profile, timeout_ns).is_ok()
+        });
+        set.unwrap_or(false)
+    }
+
+    fn profile_timeout(&self, table: TableId, profile: u8) -> Option<u64> {
+        self.access(table, self.instance.write(), |table| {
+            table.state.timeouts_ns.get(table.id as usize)?.get(usize::from(profile)).copied()
+        })?
     }
 
     fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)> {

@@ -16,7 +16,7 @@ use crate::instance::quiesce::{Closed, Inside, QuiesceGate};
 use crate::offload::watchdog::{self, OffloadWatchdog};
 use crate::toolchain::load::Pipeline;
 use ir::lookup::index;
-use ir::{ObjectId, Program};
+use ir::{ObjectId, Program, Table, default_timeout_ns};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,6 +72,8 @@ pub(crate) struct ControlState {
     pub(crate) profiles: BTreeMap<u32, Profile>,
     pub(crate) value_sets: Vec<ValueSetShape>,
     pub(crate) ports_down: BTreeSet<u32>,
+    /// By table: the timeouts of its profiles; none of tables whose entries have no profiles.
+    pub(crate) timeouts_ns: Vec<Vec<u64>>,
     /// The gate stays closed from operation to operation while this is above 0, see [`Instance::hold`].
     n_holds: u32,
 }
@@ -169,6 +171,7 @@ impl Instance {
         #[expect(unsafe_code, reason = "what the operations want is proved here")]
         let mut ops = unsafe { Ops::new(raw.as_ptr(), pipeline.functions(), pipeline.layout()) };
         fill_registers(&mut ops, &program, pipeline.layout());
+        fill_profiles(&mut ops, &state.timeouts_ns);
         let words: Option<Vec<_>> = (0..options.n_workers).map(|number| ops.epoch_words(number)).collect();
         let Some(words) = words.filter(|words| !words.is_empty()) else {
             // SAFETY: made by `create`, and no other reference to it exists.
@@ -394,7 +397,24 @@ impl ControlState {
             profiles,
             value_sets: program.value_sets.iter().map(|(_, decl)| ValueSetShape::new(decl)).collect(),
             ports_down: BTreeSet::new(),
+            timeouts_ns: program.tables.iter().map(|(_, table)| default_timeouts(table)).collect(),
             n_holds: 0,
+        }
+    }
+}
+
+fn default_timeouts(table: &Table) -> Vec<u64> {
+    match table.has_state() {
+        true => (0..=u8::MAX).map(default_timeout_ns).collect(),
+        false => Vec::new(),
+    }
+}
+
+fn fill_profiles(ops: &mut Ops<'_>, timeouts_ns: &[Vec<u64>]) {
+    for (table, timeouts_ns) in (0..).zip(timeouts_ns) {
+        for (profile, timeout_ns) in (0..=u8::MAX).zip(timeouts_ns) {
+            // Tables with other keys than exact ones have no profiles in C.
+            let _ = ops.table_set_profile(table, profile, *timeout_ns);
         }
     }
 }

@@ -362,6 +362,7 @@ fn table(raw: &abi::TableType) -> Checked<TableLayout> {
         profile: (raw.profile != abi::NO_OBJECT).then_some(raw.profile),
         has_direct_counter: raw.has_direct_counter != 0,
         has_direct_meter: raw.has_direct_meter != 0,
+        has_profiles: raw.structure == abi::STRUCTURE_FLOW,
         concurrent_ops: raw.concurrent_ops,
     })
 }

@@ -315,6 +315,13 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "ctl expire",
+        &[
+            ("siding ctl expire flows", "the timeouts of all profiles"),
+            ("siding ctl expire flows 1 30", "entries of profile 1 end 30 seconds after their last packet"),
+        ],
+    ),
+    (
         "ctl wait-ready",
         &[
             ("siding ctl wait-ready", ""),
@@ -448,6 +455,13 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("siding bench ternary --quick", ""),
             ("siding bench ternary --svg ternary.svg", "draws the figure"),
+        ],
+    ),
+    (
+        "bench state",
+        &[
+            ("siding bench state --quick", ""),
+            ("siding bench state --flows 1000000 --burst 1", "a million flows, packets one by one"),
         ],
     ),
     (

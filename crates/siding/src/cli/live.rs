@@ -396,6 +396,16 @@ pub enum CtlCommand {
         /// Packets per second [default: no limit]
         rate: Option<u64>,
     },
+    /// Show or set the timeouts that the profiles of a table stand for
+    Expire {
+        /// The table
+        table: String,
+        /// The number of a profile, 0 to 255
+        #[arg(requires = "seconds")]
+        profile: Option<u8>,
+        /// Entries of the profile end when they were not hit for so long
+        seconds: Option<f64>,
+    },
     /// Wait until a program runs
     WaitReady {
         /// Seconds to wait
@@ -463,6 +473,8 @@ pub enum ShowArg {
     Ports,
     /// Tables: how many entries, hits and misses
     Tables,
+    /// Entries that packets have added, and what became of them
+    State,
     /// Entries of tables
     Entries,
     /// Dropped packets by reason

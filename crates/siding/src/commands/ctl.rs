@@ -4,6 +4,7 @@ use crate::cli::{CtlArgs, CtlCommand, PortCommand, ShowArg};
 use crate::output::{self, Exit};
 use ctl::{Answer, Refusal, RefusalKind, Request, What};
 use std::path::Path;
+use std::time::Duration;
 
 pub fn run(args: &CtlArgs) -> Exit {
     let request = match request(&args.what) {
@@ -104,6 +105,12 @@ fn request(what: &CtlCommand) -> Result<Request, Exit> {
         CtlCommand::Port(PortCommand::Up { port }) => Request::SetPort { port: *port, is_enabled: true },
         CtlCommand::Port(PortCommand::Down { port }) => Request::SetPort { port: *port, is_enabled: false },
         CtlCommand::SetRate { port, rate } => Request::SetRate { port: *port, rate_pps: *rate },
+        CtlCommand::Expire { table, profile: Some(profile), seconds: Some(seconds) } => Request::SetProfile {
+            table: table.clone(),
+            profile: *profile,
+            timeout_ns: nanoseconds(*seconds)?,
+        },
+        CtlCommand::Expire { table, .. } => Request::ShowProfiles { table: table.clone() },
         CtlCommand::WaitReady { timeout, pid: _ } => {
             Request::WaitReady { timeout_ms: timeout.saturating_mul(1000) }
         }
@@ -113,6 +120,17 @@ fn request(what: &CtlCommand) -> Result<Request, Exit> {
             Exit::Usage
         })?,
     })
+}
+
+/// A time on the command line.
+fn nanoseconds(seconds: f64) -> Result<u64, Exit> {
+    match Duration::try_from_secs_f64(seconds).ok().and_then(|time| u64::try_from(time.as_nanos()).ok()) {
+        Some(ns) => Ok(ns),
+        None => {
+            output::error_line(&format!("{seconds} seconds are no time that an entry may have"));
+            Err(Exit::Usage)
+        }
+    }
 }
 
 /// The entries of a file; requests on the wire become text.
@@ -147,6 +165,7 @@ fn shown(what: ShowArg) -> What {
     match what {
         ShowArg::Ports => What::Ports,
         ShowArg::Tables => What::Tables,
+        ShowArg::State => What::State,
         ShowArg::Entries => What::Entries,
         ShowArg::Drops => What::Drops,
         ShowArg::Workers => What::Workers,

@@ -167,6 +167,31 @@ fn arguments(
             };
             CommandKind::Port { port, is_host }
         }
+        Keyword::CheckTable => {
+            let table = line.name("a table")?;
+            let word = line.name("what to compare")?;
+            let known = TableCount::ALL.iter().find(|(name, _)| word.text.eq_ignore_ascii_case(name));
+            let Some((_, count)) = known else {
+                let names = TableCount::ALL.map(|(name, _)| format!("`{name}`")).join(", ");
+                let message = format!("`{}` is no number of entries", word.text);
+                return Err(Box::new(
+                    Diagnostic::new(&codes::UNEXPECTED, word.span, message)
+                        .note(format!("known are {names}")),
+                ));
+            };
+            let comparison = line.comparison()?;
+            CommandKind::CheckTable {
+                table,
+                count: *count,
+                comparison,
+                value: line.exact_number("a number")?,
+            }
+        }
+        Keyword::TimeoutWrite => CommandKind::TimeoutWrite {
+            table: line.name("a table")?,
+            profile: line.exact_number("the number of a profile")?,
+            timeout_ns: line.duration_ns()?,
+        },
         Keyword::Clock => CommandKind::Clock { duration_ns: line.duration_ns()? },
 
         Keyword::Add => {

@@ -64,6 +64,8 @@ impl Step {
             | StepKind::Wait
             | StepKind::Port { .. }
             | StepKind::RemoveAllEntries
+            | StepKind::CheckTable { .. }
+            | StepKind::SetProfile { .. }
             | StepKind::Check(_)
             | StepKind::Show(_)
             | StepKind::ExpectDigest(_) => None,
@@ -81,6 +83,10 @@ pub enum StepKind {
     RemoveAllEntries,
     /// Moves the clock of the test.
     AdvanceClock { duration_ns: u64 },
+    /// Compares a number of entries of a table, which goes by its name.
+    CheckTable { table: String, count: TableCount, comparison: Comparison, value: u64 },
+    /// Sets the timeout of a profile of a table.
+    SetProfile { table: String, profile: u8, timeout_ns: u64 },
     /// Puts a port at the side of the host, or of the network.
     Port { port: u32, is_host: bool },
     /// Lets the switch finish what it is doing.
@@ -257,6 +263,18 @@ impl Resolver<'_> {
             }
             CommandKind::Clock { duration_ns } => {
                 self.step(span, StepKind::AdvanceClock { duration_ns: *duration_ns });
+            }
+            CommandKind::CheckTable { table, count, comparison, value } => {
+                let value = values::large(value, "the number")?.unsigned_abs();
+                let (table, count, comparison) =
+                    (self.table(table)?.names.name.to_string(), *count, *comparison);
+                self.step(span, StepKind::CheckTable { table, count, comparison, value });
+            }
+            CommandKind::TimeoutWrite { table, profile, timeout_ns } => {
+                let wide = || error(&codes::TOO_WIDE, profile.span, "there are 256 profiles", "above 255");
+                let Some(profile) = profile.value.to_u8() else { return wide() };
+                let (table, timeout_ns) = (self.table(table)?.names.name.to_string(), *timeout_ns);
+                self.step(span, StepKind::SetProfile { table, profile, timeout_ns });
             }
 
             CommandKind::Add { table, key, target, handle } => {

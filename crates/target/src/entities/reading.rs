@@ -2,7 +2,7 @@
 
 use super::snapshots::{N_KEPT_MAX, Snapshot, TableLeft};
 use super::{Entities, View, select};
-use crate::store::{EntryHandle, EntryRef as StoreRef, Matches, StoredAction, StoredEntry};
+use crate::store::{EntryHandle, EntryRef as StoreRef, Matches, Origin, StoredAction, StoredEntry};
 use control::*;
 use std::collections::BTreeMap;
 
@@ -194,6 +194,7 @@ impl Entities {
         TableEntry {
             action,
             is_const: stored.is_const,
+            is_of_packet: stored.origin == Origin::Packet,
             metadata: controller_data.map(|data| data.metadata.clone()).unwrap_or_default(),
             controller_metadata: controller_data.map_or(0, |data| data.controller_metadata),
             idle_timeout_ns: i64::try_from(stored.idle_timeout_ns).unwrap_or(i64::MAX),

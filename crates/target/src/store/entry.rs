@@ -106,12 +106,27 @@ pub struct StoredEntry {
     pub matches: Matches,
     pub priority: i32,
     pub action: StoredAction,
+    /// The entry's own timeout, 0 for none. An entry with a profile has that of the profile.
     pub idle_timeout_ns: u64,
+    /// The profile of its timeout, in tables with state.
+    pub profile: Option<u8>,
+    /// Its author.
+    pub origin: Origin,
     /// Neither modified nor deleted.
     pub is_const: bool,
     /// When it was inserted or modified, before the first hit.
     pub last_hit_ns: u64,
     pub direct: DirectCells,
+}
+
+/// The author of an entry. One that the control plane modifies keeps its origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// The control plane or the program.
+    #[default]
+    Control,
+    /// A packet that missed.
+    Packet,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ pub mod shape;
 
 pub use cells::{ColourCounts, Count, DirectCells, MeterRates, MeterType, OutOfRange};
 pub use entry::{
-    EntryAction, EntryHandle, EntryRef, Group, Matches, NewEntry, OneShot, Selection, StoredAction,
+    EntryAction, EntryHandle, EntryRef, Group, Matches, NewEntry, OneShot, Origin, Selection, StoredAction,
     StoredEntry, Weighted,
 };
 pub use error::TableError;
@@ -34,6 +34,33 @@ pub struct TableUse {
     pub n_entries: u64,
     pub n_lookups: u64,
     pub n_hits: u64,
+    pub packets: PacketWrites,
+}
+
+/// Entries that packets have added to a table with state, and what became of them: `n_entries` = `n_added` - `n_expired` -
+/// `n_deleted`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketWrites {
+    pub n_added: u64,
+    /// Not added: the key had an entry by then.
+    pub n_exists: u64,
+    /// Not added: the table was full.
+    pub n_full: u64,
+    /// Entries of packets whose time was over.
+    pub n_expired: u64,
+    /// Entries of packets that the control plane has deleted.
+    pub n_deleted: u64,
+    /// Entries of the control plane whose time was over.
+    pub n_expired_control: u64,
+    /// Entries of packets that are there.
+    pub n_entries: u64,
+}
+
+impl PacketWrites {
+    /// Returns whether the counts agree with each other.
+    pub fn is_balanced(&self) -> bool {
+        self.n_entries == self.n_added.wrapping_sub(self.n_expired).wrapping_sub(self.n_deleted)
+    }
 }
 
 /// The tables and objects of a program. A call that fails changes nothing.
@@ -156,6 +183,16 @@ pub trait Store {
         entry: EntryRef,
         colours: ColourCounts,
     ) -> Result<(), TableError>;
+
+    /// Removes entries of tables that remove those whose time is over. Lookups miss such an entry before.
+    fn remove_ended(&mut self, now_ns: u64);
+
+    /// Sets the timeout that a profile stands for, in nanoseconds; 0: an entry ends at once. False if entries of the table have
+    /// no profiles.
+    fn set_profile(&mut self, table: TableId, profile: u8, timeout_ns: u64) -> bool;
+
+    /// The timeout that a profile stands for; `None` if entries of the table have no profiles.
+    fn profile_timeout(&self, table: TableId, profile: u8) -> Option<u64>;
 
     /// Entries that were not hit for as long as they say, each once per such time.
     fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)>;

@@ -4,7 +4,7 @@ use super::matching::{fits, in_range, normalised};
 use super::{EntryAction, Matches, NewEntry, Profile, TableError};
 use ir::layout::field_leaves;
 use ir::lookup::get;
-use ir::{Action, Match, MatchKind, ObjectId, Program, Table};
+use ir::{Action, Match, MatchKind, ObjectId, Program, Table, Timeout};
 use smol_str::SmolStr;
 use std::sync::Arc;
 
@@ -63,6 +63,11 @@ pub struct TableShape {
     /// Entries, at most.
     pub size: u64,
     pub profile: Option<ObjectId>,
+    pub timeout: Timeout,
+    /// A hit restarts the time of its entry.
+    pub restarts_on_hit: bool,
+    /// Entries have a [profile](ir::default_timeout_ns) or a time of their own, in whole ticks.
+    pub has_state: bool,
 }
 
 /// The shapes of all tables of a program, in their order. A store has them, and all others share them.
@@ -111,6 +116,9 @@ impl TableShape {
             is_const: table.has_const_entries,
             size: table.size.filter(|s| *s > 0).unwrap_or(default_size),
             profile: table.implementation,
+            timeout: table.timeout,
+            restarts_on_hit: table.restarts_on_hit,
+            has_state: table.has_state() && table.keys.iter().all(|key| key.match_kind == MatchKind::Exact),
         }
     }
 

@@ -400,6 +400,7 @@ impl<E: BlockRunner> Switch<E> {
             self.work(observer);
         }
         self.now_ns = until_ns;
+        self.runner.clock_advanced(until_ns);
         self.take_outputs()
     }
 

@@ -147,8 +147,9 @@ mod tests {
     fn empty_tables_that_packets_miss_are_told() {
         let tables = [("I.routes", 1), ("I.hosts", 2), ("I.unused", 1), ("I.keyless", 0)];
         let tables = tables.map(|(name, n_keys)| (name.to_owned(), n_keys));
-        let uses = [(2, 5, 3), (0, 7, 0), (1, 0, 0), (0, 9, 0)]
-            .map(|(n_entries, n_lookups, n_hits)| TableUse { n_entries, n_lookups, n_hits });
+        let uses = [(2, 5, 3), (0, 7, 0), (1, 0, 0), (0, 9, 0)].map(|(n_entries, n_lookups, n_hits)| {
+            TableUse { n_entries, n_lookups, n_hits, ..TableUse::default() }
+        });
         assert_eq!(
             table_lines(&tables, &uses),
             "

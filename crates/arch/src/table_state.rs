@@ -1,0 +1,33 @@
+//! Tables with state: the functions and properties that programs of every architecture may use (PNA 0.7, "Tables with
+//! add-on-miss" and "Table entry timeout notification").
+//!
+//! They belong to tables and not to one architecture. PNA declares the functions itself; other programs include
+//! `siding_state.p4`.
+
+use crate::ExternOp;
+
+/// The table adds entries for keys that it misses.
+pub const ADD_ON_MISS: &str = "add_on_miss";
+/// Entries whose time is over are removed.
+pub const AUTO_DELETE: &str = "idle_timeout_with_auto_delete";
+/// The profile of the timeout of entries for which `add_entry` names none.
+pub const DEFAULT_PROFILE: &str = "default_idle_timeout_for_data_plane_added_entries";
+/// The member of an enumeration of timeouts that says the same as [`AUTO_DELETE`].
+pub const AUTO_DELETE_MEMBER: &str = "AUTO_DELETE";
+
+/// The properties of tables with state.
+pub const PROPERTIES: [&str; 3] = [ADD_ON_MISS, AUTO_DELETE, DEFAULT_PROFILE];
+
+/// The operation of a function of tables with state.
+pub fn function(name: &str) -> Option<ExternOp> {
+    Some(match name {
+        "add_entry" => ExternOp::AddEntry,
+        "add_entry_if" => ExternOp::AddEntryIf,
+        "restart_expire_timer" => ExternOp::RestartTimer,
+        "set_entry_expire_time" => ExternOp::SetTimer,
+        "set_entry_expire_time_if" => ExternOp::SetTimerIf,
+        "update_expire_info" => ExternOp::UpdateTimer,
+        "allocate_flow_id" => ExternOp::AllocateFlowId,
+        _ => return None,
+    })
+}

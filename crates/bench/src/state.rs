@@ -1,0 +1,153 @@
+//! `siding bench state`: packets that add entries to a table, beside DPDK's learner table and `rte_hash` with lookup and add.
+
+use crate::args::{BenchStateArgs, MeasureArgs};
+use crate::fast;
+use crate::harness::{self, Goal, Report};
+use crate::report::Line;
+use console::compiling::Compiling;
+use console::output::Exit;
+use std::path::Path;
+
+const MAIN: &str = "crates/bench/c/state/run.c";
+
+const SIZES: [u64; 4] = [1_000, 100_000, 1_000_000, 10_000_000];
+/// Sizes of a quick look.
+const N_QUICK: usize = 2;
+/// Flows to which the goals apply.
+const JUDGED: u64 = 1_000_000;
+
+pub fn run(args: &BenchStateArgs) -> Exit {
+    measure(args).map_or_else(|exit| exit, |()| Exit::Ok)
+}
+
+fn measure(args: &BenchStateArgs) -> Result<(), Exit> {
+    let text = fast::c_text("state.p4", include_str!("../programs/state.p4"))?;
+    let files = [(MAIN, include_str!("../c/state/run.c")), ("crates/bench/c/state/program.c", text.as_str())];
+    let program = harness::compile(MAIN, &files, &Compiling::new(&args.measure.cc)?)?;
+    let sizes: &[u64] = match args.flows.as_slice() {
+        [] if args.measure.quick => &SIZES[..N_QUICK],
+        [] => &SIZES,
+        sizes => sizes,
+    };
+    let mut report = Report {
+        title: "Packets that add entries, TSC cycles per packet on one core, over memory".to_string(),
+        size_is: "flows",
+        ..Report::default()
+    };
+    for size in sizes {
+        report.lines.extend(run_with(&program, *size, args, None)?);
+    }
+    let largest = sizes.iter().copied().max().unwrap_or(JUDGED);
+    for n_workers in [1, 2] {
+        report.lines.extend(run_with(&program, largest, args, Some(n_workers))?);
+    }
+    add_peers(&mut report, sizes, &args.measure);
+    judge(&mut report);
+    report.notes.push(
+        "Lines of siding are whole packets, with parser and deparser; lines of peers are their tables alone."
+            .to_owned(),
+    );
+    report.show("state", "", &args.measure)
+}
+
+fn run_with(
+    program: &Path,
+    size: u64,
+    args: &BenchStateArgs,
+    n_workers: Option<u32>,
+) -> Result<Vec<Line>, Exit> {
+    let mut options = vec![("--size", size.to_string()), ("--burst", args.burst.to_string())];
+    options.push(("--runs", args.measure.n_runs().to_string()));
+    options.extend(n_workers.map(|n| ("--workers", n.to_string())));
+    let options: Vec<String> =
+        options.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect();
+    harness::run(program, &options)
+}
+
+fn add_peers(report: &mut Report, sizes: &[u64], args: &MeasureArgs) {
+    for size in sizes {
+        let mut options = vec!["--size".to_owned(), size.to_string()];
+        options.extend(args.quick.then(|| "--quick".to_owned()));
+        match harness::run_peer("learn", &options) {
+            Ok(lines) => report.lines.extend(lines),
+            Err(sentence) => {
+                report.absent.push(sentence);
+                return;
+            }
+        }
+    }
+}
+
+fn cycles(lines: &[Line], peer: &str, work: &str, size: u64) -> Option<f64> {
+    let is_it = |line: &&Line| line.peer == peer && line.work == work && line.size == size;
+    lines.iter().find(is_it).map(|line| line.cycles)
+}
+
+/// Pairs of figures over the sizes that have both, each as a ratio.
+fn ratios(lines: &[Line], above: (&str, &str), below: (&str, &str)) -> Vec<(u64, f64)> {
+    let mut sizes: Vec<u64> = lines.iter().map(|line| line.size).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let ratio = |size: u64| {
+        Some((size, cycles(lines, above.0, above.1, size)? / cycles(lines, below.0, below.1, size)?))
+    };
+    sizes.into_iter().filter_map(ratio).collect()
+}
+
+fn judge(report: &mut Report) {
+    let lines = &report.lines;
+    let judged = |values: Vec<(u64, f64)>| values.into_iter().filter(|(size, _)| *size == JUDGED).collect();
+    let insert: Vec<(u64, f64)> = judged(ratios(lines, ("siding", "learn"), ("siding", "hit")));
+    let rate = lines.iter().filter(|line| line.peer == "siding" && line.work == "learn");
+    let rate: Vec<(u64, f64)> =
+        judged(rate.filter_map(|line| Some((line.size, line.number("mpps")?))).collect());
+    let learner = ratios(lines, ("swx_learner", "learn"), ("siding", "learn"));
+    let hash = ratios(lines, ("rte_hash", "learn"), ("siding", "learn"));
+    let two_workers = ratios(lines, ("siding", "learn, 1 worker"), ("siding", "learn, 2 workers"));
+    report.judge("learn_to_hit", insert, Goal::AtMost(3.0));
+    report.judge("million_flows_a_second", rate, Goal::AtLeast(15.0));
+    report.judge("ratio_to_swx_learner", learner, Goal::AtLeast(1.0));
+    report.judge("ratio_to_rte_hash", hash, Goal::AtLeast(1.0));
+    report.judge("two_workers_to_one", two_workers, Goal::AtLeast(1.6));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(peer: &str, work: &str, size: u64, cycles: f64) -> Line {
+        let text = serde_json::json!({
+            "peer": peer, "work": work, "size": size, "cycles": cycles, "cycles_min": cycles, "mpps": 20.0,
+        });
+        Line::parse(&text.to_string()).unwrap()
+    }
+
+    #[test]
+    fn goals_are_those_of_a_million_flows() {
+        let lines = vec![
+            line("siding", "learn", 1000, 50.0),
+            line("siding", "hit", 1000, 10.0),
+            line("siding", "learn", JUDGED, 150.0),
+            line("siding", "hit", JUDGED, 100.0),
+            line("swx_learner", "learn", JUDGED, 300.0),
+            line("siding", "learn, 1 worker", JUDGED, 150.0),
+            line("siding", "learn, 2 workers", JUDGED, 100.0),
+        ];
+        let mut report = Report { lines, ..Report::default() };
+        judge(&mut report);
+        let found: Vec<(&str, u64, f64, bool)> = report
+            .goals
+            .iter()
+            .map(|goal| (goal.name.as_str(), goal.size, goal.value, goal.is_met()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("learn_to_hit", JUDGED, 1.5, true),
+                ("million_flows_a_second", JUDGED, 20.0, true),
+                ("ratio_to_swx_learner", JUDGED, 2.0, true),
+                ("two_workers_to_one", JUDGED, 1.5, false),
+            ]
+        );
+    }
+}

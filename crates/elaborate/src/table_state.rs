@@ -1,0 +1,589 @@
+//! Tables with state: `add_entry`, timers of entries, and what the table has to be for them (PNA 0.7, "Tables with add-on-miss"
+//! and "Table entry timeout notification").
+
+use crate::body::Body;
+use crate::codes;
+use crate::elaborator::{Elaborator, TableInForce};
+use arch::{ExternOp, IdleTimeout, table_state};
+use check::program::{
+    ActionId, ActionListElement, Call, Direction, Expr as Checked, NodeId, TableId as CheckedId,
+};
+use check::types::{TyKind, Types};
+use check::value::Value;
+use diagnostics::{Diagnostic, Span};
+use ir::lookup::get;
+use ir::types::INDEX_BITS;
+use ir::{
+    AddOnMiss, Arg, Expr, ExprKind, Place, ProcedureId, Stmt, StmtKind, TableId, TerminatorKind, Timeout,
+    Type,
+};
+use num_traits::ToPrimitive;
+
+/// Entries of a table with `add_on_miss` that does not say how many it may have.
+const ADDED_DEFAULT: u64 = 1 << 16;
+/// Most entries of a table with state: all of its memory is reserved when the program is loaded.
+const ADDED_MAX: u64 = 1 << 30;
+
+/// The most that an action may change in its entry.
+const UPDATABLE_BITS_MAX: u64 = 64 * 8;
+
+/// Bits of the number of a profile.
+const PROFILE_BITS: u32 = 8;
+
+/// The ways in which an action, with the actions that it calls, writes the entries of its table.
+#[derive(Clone, Copy, Default)]
+struct Uses {
+    adds: bool,
+    sets_timers: bool,
+}
+
+impl<'p> Elaborator<'p> {
+    /// Reads the properties of a table that say how packets may write it.
+    pub(crate) fn table_state(&mut self, scope: NodeId, table: CheckedId, id: TableId) {
+        let timeout = self.timeout(scope, table);
+        let profile =
+            self.property(scope, table, table_state::DEFAULT_PROFILE).and_then(|v| v.as_int()?.to_u8());
+        let adds = matches!(self.property(scope, table, table_state::ADD_ON_MISS), Some(Value::Bool(true)));
+        let out = &mut self.out.tables[id];
+        out.timeout = timeout;
+        out.add_on_miss = adds.then(|| AddOnMiss { profile: profile.unwrap_or(0) });
+        if adds {
+            out.size = out.size.filter(|size| *size > 0).or(Some(ADDED_DEFAULT));
+        }
+    }
+
+    fn property(&self, scope: NodeId, table: CheckedId, name: &str) -> Option<Value> {
+        let p = self.p;
+        let found = p.tables[table].properties.iter().find(|property| property.name == name)?;
+        p.eval(&found.value, Some(scope))
+    }
+
+    fn timeout(&self, scope: NodeId, table: CheckedId) -> Timeout {
+        if let Some(Value::Bool(true)) = self.property(scope, table, table_state::AUTO_DELETE) {
+            return Timeout::Delete;
+        }
+        let names = &self.out.architecture.description().table_properties;
+        let Some(property) = &names.idle_timeout else { return Timeout::Never };
+        match (&property.value, self.property(scope, table, &property.name)) {
+            (IdleTimeout::Flag(wanted), Some(Value::Bool(asked))) if asked == *wanted => Timeout::Notify,
+            (IdleTimeout::Member(notifies), Some(Value::EnumMember(e, m))) => {
+                let members = &self.p.enums[e].members;
+                match members.get(m as usize).map(|member| member.name.as_str()) {
+                    Some(name) if name == notifies => Timeout::Notify,
+                    Some(table_state::AUTO_DELETE_MEMBER) => Timeout::Delete,
+                    _ => Timeout::Never,
+                }
+            }
+            _ => Timeout::Never,
+        }
+    }
+
+    /// Reports what a table with `add_on_miss` cannot have, and actions that do not fit their table; says whether hits
+    /// restart timers. The table's actions are elaborated.
+    pub(crate) fn check_table_state(&mut self, table: CheckedId, id: TableId) {
+        let def = &self.p.tables[table];
+        let default = def.default_action.as_ref().map(|default| default.element);
+        let uses: Vec<Uses> =
+            self.out.tables[id].actions.iter().map(|action| self.uses(action.procedure)).collect();
+        let out = &mut self.out.tables[id];
+        out.restarts_on_hit = !uses.iter().any(|uses| uses.sets_timers);
+        let out = &self.out.tables[id];
+        let (adds_on_miss, timeout) = (out.add_on_miss.is_some(), out.timeout);
+        let mut faults = Vec::new();
+        let mut fault = |span, message: String, label: &str, help: &str| {
+            let diagnostic = Diagnostic::new(&codes::TABLE_STATE, span, message).label(label);
+            faults.push(diagnostic.help(help));
+        };
+        for (i, (uses, element)) in uses.iter().zip(&def.actions).enumerate() {
+            let name = &self.p.actions[element.action].name;
+            let is_for_default = default == u32::try_from(i).ok()
+                || out.actions.get(i).is_some_and(|action| action.is_default_only);
+            if uses.adds && !adds_on_miss {
+                fault(
+                    element.span,
+                    format!("action `{name}` adds entries, but table `{}` has no `add_on_miss`", def.name),
+                    "calls `add_entry`",
+                    "write `add_on_miss = true;` in the table",
+                );
+            } else if uses.adds && !is_for_default {
+                fault(
+                    element.span,
+                    format!("action `{name}` adds entries, and is not the default action"),
+                    "only packets that miss add entries",
+                    "mark it with `@defaultonly`, or make it the default action",
+                );
+            }
+            if uses.sets_timers && timeout == Timeout::Never {
+                fault(
+                    element.span,
+                    format!("action `{name}` sets timers, but entries of table `{}` have none", def.name),
+                    "restarts or changes the timer of the entry",
+                    "write `idle_timeout_with_auto_delete = true;` in the table",
+                );
+            }
+        }
+        if out.updates_data && out.implementation.is_some() {
+            fault(
+                def.span,
+                format!("table `{}` has an action profile, and an action that changes its entry", def.name),
+                "several entries share an action of the profile",
+                "remove the property, or `@__ref`",
+            );
+        }
+        if out.updates_data && out.has_const_entries {
+            fault(
+                def.span,
+                format!("table `{}` has constant entries, and an action that changes its entry", def.name),
+                "has `const entries`",
+                "write `entries` without `const`",
+            );
+        }
+        let writes = match (adds_on_miss, out.restarts_on_hit) {
+            (true, _) => Some("adds entries"),
+            (false, false) => Some("has timers that actions set"),
+            (false, true) => None,
+        };
+        if let Some(writes) = writes {
+            for key in def.key.iter().flatten().filter(|key| key.match_kind != "exact") {
+                fault(
+                    key.span,
+                    format!("table `{}` {writes}, and has a key of kind `{}`", def.name, key.match_kind),
+                    "such tables have exact keys only",
+                    "make the key `exact`",
+                );
+            }
+            if out.keys.is_empty() {
+                fault(
+                    def.span,
+                    format!("table `{}` {writes}, and has no key", def.name),
+                    "it cannot have entries",
+                    "give the table a key",
+                );
+            }
+            if out.entries.iter().any(|entry| entry.matches.contains(&None)) {
+                fault(
+                    def.span,
+                    format!("table `{}` {writes}, and an entry leaves out a key", def.name),
+                    "an entry has `_` for a key",
+                    "give each key of each entry a value",
+                );
+            }
+            if out.implementation.is_some() {
+                fault(
+                    def.span,
+                    format!("table `{}` {writes}, and has an action profile", def.name),
+                    "such tables have actions of their own",
+                    "remove one of the two properties",
+                );
+            }
+        }
+        if out.has_state() && out.size.is_some_and(|size| size > ADDED_MAX) {
+            fault(
+                def.span,
+                format!("table `{}` is too large", def.name),
+                "all of its memory is reserved when the program is loaded",
+                "at most 2^30 entries are possible",
+            );
+        }
+        if adds_on_miss {
+            if out.has_const_entries {
+                fault(
+                    def.span,
+                    format!("table `{}` adds entries, and its entries are constant", def.name),
+                    "has `const entries`",
+                    "write `entries` without `const`",
+                );
+            }
+            if out.size.is_some_and(|size| (out.entries.len() as u64) > size) {
+                fault(
+                    def.span,
+                    format!("table `{}` has more entries than its size", def.name),
+                    "there is no room for new ones",
+                    "make the table larger",
+                );
+            }
+            if !uses.iter().any(|uses| uses.adds) {
+                fault(
+                    def.span,
+                    format!("no action of table `{}` calls `add_entry`", def.name),
+                    "has `add_on_miss`",
+                    "call `add_entry` in the default action",
+                );
+            }
+        }
+        self.faults.extend(faults);
+    }
+
+    fn uses(&self, procedure: ProcedureId) -> Uses {
+        let mut uses = Uses::default();
+        let (mut seen, mut left) = (vec![procedure], vec![procedure]);
+        while let Some(procedure) = left.pop().and_then(|id| get(&self.out.procedures, id)) {
+            for (_, node) in procedure.graph.nodes.iter() {
+                for stmt in &node.stmts {
+                    let StmtKind::Extern { op, .. } = &stmt.kind else { continue };
+                    uses.adds |= *op == ExternOp::AddEntry;
+                    uses.sets_timers |= matches!(op, ExternOp::RestartTimer | ExternOp::SetTimer);
+                }
+                if let TerminatorKind::Call { procedure, .. } = node.terminator.kind
+                    && !seen.contains(&procedure)
+                {
+                    seen.push(procedure);
+                    left.push(procedure);
+                }
+            }
+        }
+        uses
+    }
+}
+
+impl<'p> Elaborator<'p> {
+    /// Lets an action of a table store its updatable parameters in its entry wherever it ends: others see what it has changed
+    /// when it is over.
+    pub(crate) fn store_data(&mut self, action: ActionId, procedure: ProcedureId) {
+        let Some(table) = self.table_in_force.filter(|table| table.has_state) else { return };
+        let def = &self.p.actions[action];
+        let of_params = self.params.get(&procedure).cloned().unwrap_or_default();
+        let (mut leaf_idx, mut n_bits, mut stores) = (0, 0u64, Vec::new());
+        let listed = def.params.iter().zip(of_params.iter());
+        for (param, var) in listed.filter(|(param, _)| self.p.direction(**param) == Direction::None) {
+            let Some(var) = *var else { continue };
+            let ty = self.out.variables[var].ty.clone();
+            for leaf in ir::layout::leaves(&self.out, &ty) {
+                if self.p.vars[*param].is_updatable() {
+                    let place = Place { var, path: leaf.path };
+                    n_bits += u64::from(leaf.ty.width_bits().unwrap_or(u32::MAX));
+                    let target = Arg::Table { table: table.id, action: Some(table.element) };
+                    let value = Expr::read(place, leaf.ty);
+                    let args = vec![target, Arg::In(Expr::bit(INDEX_BITS, leaf_idx)), Arg::In(value)];
+                    let op = ExternOp::StoreData;
+                    let kind =
+                        StmtKind::Extern { op, name: op.name().into(), object: None, args, result: None };
+                    stores.push(Stmt { kind, span: def.span });
+                }
+                leaf_idx += 1;
+            }
+        }
+        if n_bits > UPDATABLE_BITS_MAX {
+            self.faults.push(
+                Diagnostic::new(
+                    &codes::TABLE_STATE,
+                    def.span,
+                    format!("action `{}` changes too much of its entry", def.name),
+                )
+                .label("its parameters marked `@__ref`")
+                .note("they have fixed widths, and 64 bytes together at most"),
+            );
+        }
+        for (_, node) in self.out.procedures[procedure].graph.nodes.iter_mut() {
+            if matches!(node.terminator.kind, TerminatorKind::Return | TerminatorKind::Exit) {
+                node.stmts.extend(stores.iter().cloned());
+            }
+        }
+    }
+
+    /// Reports a call of an action that changes its entry: it has none.
+    pub(crate) fn check_direct_call(&mut self, action: ActionId, span: Span) {
+        let def = &self.p.actions[action];
+        if def.params.iter().any(|param| self.p.vars[*param].is_updatable()) {
+            self.faults.push(
+                Diagnostic::new(
+                    &codes::TABLE_STATE,
+                    span,
+                    format!("action `{}` changes its entry, and is called without one", def.name),
+                )
+                .label("no table runs it here")
+                .note("only tables run actions with parameters marked `@__ref`"),
+            );
+        }
+    }
+}
+
+impl<'p> Body<'_, 'p> {
+    /// The call of a function of tables with state, with its result if it has one; `None` if it is another function.
+    pub(crate) fn table_state_call(
+        &mut self,
+        op: ExternOp,
+        e: &Checked,
+        call: &Call,
+    ) -> Option<Option<Expr>> {
+        let arg = |i: usize| call.args.get(i).and_then(Option::as_ref);
+        match op {
+            ExternOp::AddEntry => {
+                let done = self.temporary(Type::Bool, e.span);
+                self.add_entry(arg(0), arg(1), arg(2), done.clone(), e.span);
+                Some(self.status(done, e))
+            }
+            ExternOp::AddEntryIf => {
+                let done = self.temporary(Type::Bool, e.span);
+                self.assign(done.clone(), Expr::bool(false), e.span);
+                self.when(arg(0), e.span, |body| {
+                    body.add_entry(arg(1), arg(2), arg(3), done.clone(), e.span);
+                });
+                Some(self.status(done, e))
+            }
+            ExternOp::RestartTimer => {
+                self.restart_timer(e.span);
+                Some(None)
+            }
+            ExternOp::SetTimer => {
+                self.set_timer(arg(0), e.span);
+                Some(None)
+            }
+            ExternOp::SetTimerIf => {
+                self.when(arg(0), e.span, |body| body.set_timer(arg(1), e.span));
+                Some(None)
+            }
+            ExternOp::UpdateTimer => {
+                self.when(arg(0), e.span, |body| {
+                    let Some(sets) = arg(1).map(|sets| body.expr(sets)) else { return };
+                    let (set, restart) = body.branch(sets, e.span);
+                    let end = body.new_node();
+                    body.continue_at(set);
+                    body.set_timer(arg(2), e.span);
+                    body.goto(end, e.span);
+                    body.continue_at(restart);
+                    body.restart_timer(e.span);
+                    body.goto(end, e.span);
+                    body.continue_at(end);
+                });
+                Some(None)
+            }
+            _ => None,
+        }
+    }
+
+    /// Writes what happens if a condition holds.
+    fn when(&mut self, condition: Option<&Checked>, span: Span, then: impl FnOnce(&mut Self)) {
+        let Some(condition) = condition.map(|condition| self.expr(condition)) else { return };
+        let (holds, end) = self.branch(condition, span);
+        self.continue_at(holds);
+        then(self);
+        self.goto(end, span);
+        self.continue_at(end);
+    }
+
+    /// The result of `add_entry` in the type that the program's declaration gives it: true, or 0, if the entry was added.
+    fn status(&mut self, done: Place, e: &Checked) -> Option<Expr> {
+        if e.ty == Types::VOID {
+            return None;
+        }
+        let added = Expr::read(done, Type::Bool);
+        Some(match self.ty(e.ty) {
+            Type::Bit(width) => {
+                let (zero, one) = (Expr::bit(width, 0), Expr::bit(width, 1));
+                let status = ExprKind::Mux(Box::new(added), Box::new(zero), Box::new(one));
+                Expr::new(status, Type::Bit(width))
+            }
+            _ => added,
+        })
+    }
+
+    fn fault(&mut self, span: Span, message: String, label: &str, note: &str) {
+        let diagnostic = Diagnostic::new(&codes::TABLE_STATE, span, message).label(label).note(note);
+        self.e.faults.push(diagnostic);
+    }
+
+    /// The table whose action this is; reports a call elsewhere.
+    fn own_table(&mut self, function: &str, span: Span) -> Option<TableInForce> {
+        let table = self.e.table_in_force;
+        if table.is_none() {
+            self.fault(
+                span,
+                format!("`{function}` is called outside of the actions of a table"),
+                "no entry belongs to this call",
+                "only actions that a table runs, and actions that these call, may use it",
+            );
+        }
+        table
+    }
+
+    fn restart_timer(&mut self, span: Span) {
+        let Some(table) = self.own_table("restart_expire_timer", span) else { return };
+        let args = vec![Arg::Table { table: table.id, action: None }];
+        self.table_operation(ExternOp::RestartTimer, args, None, span);
+    }
+
+    fn set_timer(&mut self, profile: Option<&Checked>, span: Span) {
+        let Some(table) = self.own_table("set_entry_expire_time", span) else { return };
+        let Some(profile) = profile.map(|profile| self.expr(profile)) else { return };
+        let profile = self.profile(profile);
+        let args = vec![Arg::Table { table: table.id, action: None }, Arg::In(profile)];
+        self.table_operation(ExternOp::SetTimer, args, None, span);
+    }
+
+    /// The number of a profile in its width.
+    fn profile(&mut self, profile: Expr) -> Expr {
+        match profile.ty {
+            Type::Bit(PROFILE_BITS) => profile,
+            _ => Expr::new(ExprKind::Cast(Box::new(profile)), Type::Bit(PROFILE_BITS)),
+        }
+    }
+
+    fn table_operation(&mut self, op: ExternOp, args: Vec<Arg>, result: Option<Place>, span: Span) {
+        let kind = StmtKind::Extern { op, name: op.name().into(), object: None, args, result };
+        self.stmt(kind, span);
+    }
+
+    fn add_entry(
+        &mut self,
+        name: Option<&Checked>,
+        data: Option<&Checked>,
+        profile: Option<&Checked>,
+        done: Place,
+        span: Span,
+    ) {
+        let Some(table) = self.own_table("add_entry", span) else { return };
+        // A table without the property is reported with the action in its list.
+        let Some(AddOnMiss { profile: default }) = self.e.out.tables[table.id].add_on_miss else {
+            self.table_operation(ExternOp::AddEntry, Vec::new(), Some(done), span);
+            return;
+        };
+        let (Some(name), Some(data)) = (name, data) else { return };
+        // The call stays, so that the table is not said to have none.
+        let Some((action, element)) = self.added_action(table, name) else {
+            return self.table_operation(ExternOp::AddEntry, Vec::new(), Some(done), span);
+        };
+        let values = match self.extern_value(data, false) {
+            Arg::In(value) => vec![value],
+            Arg::Fields(values) => values,
+            Arg::Ref(_) | Arg::Str(_) | Arg::Table { .. } | Arg::Absent => Vec::new(),
+        };
+        let Some(values) = self.action_data(table, element, data, values) else {
+            return self.table_operation(ExternOp::AddEntry, Vec::new(), Some(done), span);
+        };
+        let profile = match profile {
+            Some(profile) => {
+                let profile = self.expr(profile);
+                self.profile(profile)
+            }
+            None => Expr::bit(PROFILE_BITS, u128::from(default)),
+        };
+        let action = Arg::Table { table: table.id, action: Some(action) };
+        let args = vec![action, Arg::Fields(values), Arg::In(profile)];
+        self.table_operation(ExternOp::AddEntry, args, Some(done), span);
+    }
+
+    /// The action of the table that a string names: as declared, by its `@name`, or in full.
+    fn added_action(&mut self, table: TableInForce, name: &Checked) -> Option<(u32, &'p ActionListElement)> {
+        let p = self.e.p;
+        let Some(Value::Str(wanted)) = self.constant(name) else {
+            self.fault(
+                name.span,
+                "the action of a new entry is no string literal".to_string(),
+                "not known while compiling",
+                "write the name of an action of the table",
+            );
+            return None;
+        };
+        let def = &p.tables[table.checked];
+        let is_named = |element: &ActionListElement| {
+            let full = p.control_plane_name_of_action(table.scope, element.action);
+            let full = full.trim_start_matches('.');
+            let last = full.rsplit('.').next();
+            p.actions[element.action].name == wanted || full == wanted || last == Some(wanted.as_str())
+        };
+        let Some((i, element)) = def.actions.iter().enumerate().find(|(_, element)| is_named(element)) else {
+            let names: Vec<&str> = def.actions.iter().map(|e| p.actions[e.action].name.as_str()).collect();
+            let known = format!("its actions are {}", names.join(", "));
+            self.fault(
+                name.span,
+                format!("table `{}` has no action `{wanted}`", def.name),
+                "the new entry could not run it",
+                &known,
+            );
+            return None;
+        };
+        let is_default_only = check::program::annotation(&element.annotations, "defaultonly").is_some();
+        if is_default_only {
+            self.fault(
+                name.span,
+                format!("action `{wanted}` is `@defaultonly`"),
+                "no entry may have it",
+                "name an action that entries may have",
+            );
+            return None;
+        }
+        let params = &p.actions[element.action].params;
+        if params.iter().any(|param| p.direction(*param) != Direction::None) {
+            self.fault(
+                name.span,
+                format!("action `{wanted}` has parameters with a direction"),
+                "an entry cannot give it arguments",
+                "name an action whose parameters have no direction",
+            );
+            return None;
+        }
+        Some((u32::try_from(i).ok()?, element))
+    }
+
+    /// The data of a new entry as leaves of the action's parameters; reports data that do not fit.
+    fn action_data(
+        &mut self,
+        table: TableInForce,
+        element: &ActionListElement,
+        data: &Checked,
+        values: Vec<Expr>,
+    ) -> Option<Vec<Expr>> {
+        let p = self.e.p;
+        let def = &p.actions[element.action];
+        let names = self.e.names_of(table.scope);
+        let mut types = Vec::new();
+        for param in &def.params {
+            let ty = self.e.ty_in(p.vars[*param].ty, &names);
+            types.extend(ir::layout::leaves(&self.e.out, &ty).into_iter().map(|leaf| leaf.ty));
+        }
+        if let Some(given) = self.field_names(data)
+            && let Some((given, param)) = given.iter().zip(&def.params).find(|(a, b)| **a != p.vars[**b].name)
+        {
+            let message =
+                format!("parameter `{}` of action `{}` is given as `{given}`", p.vars[*param].name, def.name);
+            self.fault(
+                data.span,
+                message,
+                "another name than that of the parameter",
+                "the fields have the names of the parameters, in their order",
+            );
+            return None;
+        }
+        if types.len() != values.len() {
+            let message =
+                format!("action `{}` takes {} values, and gets {}", def.name, types.len(), values.len());
+            self.fault(data.span, message, "the data of the new entry", "one value for each parameter");
+            return None;
+        }
+        let mut fitted = Vec::new();
+        for (value, ty) in values.into_iter().zip(types) {
+            // `bool` and `bit<1>`, numbers and newtypes over them: what counts is the width.
+            if value.ty.width_bits() != ty.width_bits() {
+                let width =
+                    |ty: &Type| ty.width_bits().map_or("no width".to_string(), |n| format!("{n} bits"));
+                let message = format!(
+                    "action `{}` takes a value of {} where it gets one of {}",
+                    def.name,
+                    width(&ty),
+                    width(&value.ty)
+                );
+                self.fault(
+                    data.span,
+                    message,
+                    "the data of the new entry",
+                    "each value has the type of its parameter",
+                );
+                return None;
+            }
+            fitted.push(self.fit(value, &ty, data.span));
+        }
+        Some(fitted)
+    }
+
+    /// The names of the fields of a struct.
+    fn field_names(&mut self, data: &Checked) -> Option<Vec<smol_str::SmolStr>> {
+        let ty = self.e.instantiate(data.ty, &self.names);
+        match self.e.types.kind(ty) {
+            TyKind::Struct(..) | TyKind::StructLiteral(_) => {}
+            _ => return None,
+        }
+        let Type::Struct(id) = self.e.ty(ty) else { return None };
+        Some(self.e.out.structs[id].fields.iter().map(|field| field.name.clone()).collect())
+    }
+}
