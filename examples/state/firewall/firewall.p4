@@ -323,7 +323,7 @@ control Track(inout Headers headers, inout Metadata meta, inout standard_metadat
             if (!begins_anew) {
                 transitions.apply();
             }
-            if (is_known && is_valid && may_update) {
+            if (is_known && may_update) {
                 cells.write(number & (N_CELLS - 1), number ++ (bit<8>)state);
             }
         }
