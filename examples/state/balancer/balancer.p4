@@ -136,6 +136,10 @@ control Balance(inout Headers headers, inout Metadata meta, inout standard_metad
                 connections.apply();
                 if (is_added) {
                     connections_of.count((bit<32>)server);
+                } else {
+                    // Another worker may have added the entry at the same time.
+                    may_add = false;
+                    connections.apply();
                 }
             }
         }

@@ -47,15 +47,18 @@ control Count(inout Headers headers, inout Metadata meta, inout standard_metadat
 
     bit<32> number = 0;
     bool is_first = false;
+    bool may_add = true;
 
     action counted(bit<32> id) {
         number = id;
     }
 
     action unknown() {
-        bit<32> id = allocate_flow_id();
-        is_first = add_entry("counted", (Flow){ id = id }, PROFILE_FLOW);
-        number = is_first ? id : 0;
+        if (may_add) {
+            bit<32> id = allocate_flow_id();
+            is_first = add_entry("counted", (Flow){ id = id }, PROFILE_FLOW);
+            number = is_first ? id : 0;
+        }
     }
 
     table flows {
@@ -115,6 +118,11 @@ control Count(inout Headers headers, inout Metadata meta, inout standard_metadat
     apply {
         if (ports.apply().hit && headers.ipv4.isValid()) {
             flows.apply();
+            if (number == 0) {
+                // Another worker may have added the entry at the same time.
+                may_add = false;
+                flows.apply();
+            }
             if (number == 0) {
                 events.count(0);
             } else {

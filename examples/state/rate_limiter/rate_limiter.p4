@@ -33,6 +33,7 @@ control Limit(inout Headers headers, inout Metadata meta, inout standard_metadat
     counter(3, CounterType.packets_and_bytes) colours;
 
     bit<32> meter_index = 0;
+    bool may_add = true;
 
     action limited(bit<32> index) {
         meter_index = index;
@@ -40,9 +41,16 @@ control Limit(inout Headers headers, inout Metadata meta, inout standard_metadat
 
     // The meter 0 is for all flows that find no room, so no flow has it alone.
     action unknown() {
-        bit<32> index = allocate_flow_id() & (N_METERS - 1);
-        bool is_added = add_entry_if(index != 0, "limited", (Flow){ index = index }, PROFILE_FLOW);
-        meter_index = is_added ? index : 0;
+        if (may_add) {
+            bit<32> index = allocate_flow_id() & (N_METERS - 1);
+            bool is_added = add_entry_if(
+                index != 0,
+                "limited",
+                (Flow){ index = index },
+                PROFILE_FLOW
+            );
+            meter_index = is_added ? index : 0;
+        }
     }
 
     table flows {
@@ -86,6 +94,11 @@ control Limit(inout Headers headers, inout Metadata meta, inout standard_metadat
     apply {
         if (ports.apply().hit && headers.ipv4.isValid()) {
             flows.apply();
+            if (meter_index == 0) {
+                // Another worker may have added the entry at the same time.
+                may_add = false;
+                flows.apply();
+            }
             bit<2> colour;
             rates.execute_meter(meter_index, colour);
             colours.count((bit<32>)colour);
