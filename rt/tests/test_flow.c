@@ -99,7 +99,7 @@ static void test_model(uint32_t size, uint64_t mask, uint64_t seed)
     struct sd_epochs epochs;
     struct sd_flow t;
     struct sd_flow_writer w;
-    CHECK(sd_epochs_init(&epochs, 1) && sd_flow_init(&t, shape, seed, size, &epochs) && sd_flow_writer_init(&w, true, KEY_BYTES));
+    CHECK(sd_epochs_init(&epochs, 1) && sd_flow_init(&t, shape, seed, size, &epochs) && sd_flow_writer_init(&w, 1, KEY_BYTES));
     for (uint32_t i = 0; i < 3; i++)
         t.timeouts_ns[i] = (int64_t)(i * 10 * second_ns);
     static struct model models[N_KEYS];
@@ -189,7 +189,7 @@ static void test_flood(uint32_t size)
     struct sd_epochs epochs;
     struct sd_flow t;
     struct sd_flow_writer w;
-    CHECK(sd_epochs_init(&epochs, 1) && sd_flow_init(&t, shape, 3, size, &epochs) && sd_flow_writer_init(&w, true, KEY_BYTES));
+    CHECK(sd_epochs_init(&epochs, 1) && sd_flow_init(&t, shape, 3, size, &epochs) && sd_flow_writer_init(&w, 1, KEY_BYTES));
     struct sd_flow_entry *added;
     uint32_t n = 4 * size + 1000;
     for (uint32_t i = 0; i < n; i++)
@@ -285,7 +285,7 @@ static void test_threads(uint64_t mask)
     pthread_t threads[N_WORKERS + 1];
     uint32_t numbers[N_WORKERS];
     for (uint32_t i = 0; i <= N_WORKERS; i++)
-        CHECK(sd_flow_writer_init(&writers[i], false, KEY_BYTES));
+        CHECK(sd_flow_writer_init(&writers[i], sd_flow_n_at_once(SIZE, N_WORKERS), KEY_BYTES));
     for (uint32_t i = 0; i < N_WORKERS; i++) {
         numbers[i] = i;
         CHECK(pthread_create(&threads[i], NULL, work, &numbers[i]) == 0);

@@ -78,15 +78,17 @@ operations! {
     Ipv4Checksum = "ipv4_checksum",
     /// Hands the packet to a user-space reader; a result.
     PerfEventOutput = "perf_event_output",
-    /// `(action of a table, data, profile of the timeout)`: adds an entry with the key that the table has missed. The result
-    /// is true if it was added. In the program: `(name, data, profile)`; the profile may be missing.
+    /// `(action of a table, data, profile of the timeout, condition)`: adds an entry with the key that the table has missed, if
+    /// the condition is true. The result is true if it was added. In the program: `(name, data, profile)`; the profile may be
+    /// missing.
     AddEntry = "add_entry",
     /// `(condition, name, data, profile)`. Elaboration makes it an `add_entry`, as the others of tables with state below make
     /// what they stand for.
     AddEntryIf = "add_entry_if",
-    /// `(table)`: the timeout of the entry that was hit begins again.
+    /// `()`: the timeout of the entry that was hit begins again.
     RestartTimer = "restart_timer",
-    /// `(table, profile)`: the entry that was hit gets another timeout, which begins. In the program: `(profile)`.
+    /// `(table, restart, set, profile)`: the timeout of the entry that was hit begins again if `restart` is true, with another
+    /// profile if `set` is true as well. In the program: `(profile)`.
     SetTimer = "set_timer",
     /// `(condition, profile)`
     SetTimerIf = "set_timer_if",

@@ -5,6 +5,7 @@ use crate::body::Body;
 use crate::codes;
 use crate::elaborator::{Elaborator, TableInForce};
 use arch::{ExternOp, IdleTimeout, table_state};
+use check::program::annotation;
 use check::program::{
     ActionId, ActionListElement, Call, Direction, Expr as Checked, NodeId, TableId as CheckedId,
 };
@@ -41,9 +42,24 @@ impl<'p> Elaborator<'p> {
     /// Reads the properties of a table that say how packets may write it.
     pub(crate) fn table_state(&mut self, scope: NodeId, table: CheckedId, id: TableId) {
         let timeout = self.timeout(scope, table);
-        let profile =
-            self.property(scope, table, table_state::DEFAULT_PROFILE).and_then(|v| v.as_int()?.to_u8());
-        let adds = matches!(self.property(scope, table, table_state::ADD_ON_MISS), Some(Value::Bool(true)));
+        let adds = match self.property(scope, table, table_state::ADD_ON_MISS) {
+            Some(Value::Bool(adds)) => adds,
+            Some(_) => {
+                self.property_fault(table, table_state::ADD_ON_MISS, "`true` or `false`");
+                true
+            }
+            None => false,
+        };
+        let profile = match self.property(scope, table, table_state::DEFAULT_PROFILE) {
+            Some(value) => {
+                let profile = value.as_int().and_then(ToPrimitive::to_u8);
+                if profile.is_none() {
+                    self.property_fault(table, table_state::DEFAULT_PROFILE, "a profile, which is 0 to 255");
+                }
+                profile
+            }
+            None => None,
+        };
         let out = &mut self.out.tables[id];
         out.timeout = timeout;
         out.add_on_miss = adds.then(|| AddOnMiss { profile: profile.unwrap_or(0) });
@@ -56,6 +72,15 @@ impl<'p> Elaborator<'p> {
         let p = self.p;
         let found = p.tables[table].properties.iter().find(|property| property.name == name)?;
         p.eval(&found.value, Some(scope))
+    }
+
+    fn property_fault(&mut self, table: CheckedId, name: &str, wanted: &str) {
+        let properties = &self.p.tables[table].properties;
+        let Some(found) = properties.iter().find(|property| property.name == name) else { return };
+        self.faults.push(
+            Diagnostic::new(&codes::TABLE_STATE, found.value.span, format!("`{name}` is not {wanted}"))
+                .label("another value"),
+        );
     }
 
     fn timeout(&self, scope: NodeId, table: CheckedId) -> Timeout {
@@ -87,8 +112,13 @@ impl<'p> Elaborator<'p> {
             self.out.tables[id].actions.iter().map(|action| self.uses(action.procedure)).collect();
         let out = &mut self.out.tables[id];
         out.restarts_on_hit = !uses.iter().any(|uses| uses.sets_timers);
+        // An entry could not run it: the key has an entry then.
+        for (action, uses) in out.actions.iter_mut().zip(&uses) {
+            action.is_default_only |= uses.adds;
+        }
         let out = &self.out.tables[id];
         let (adds_on_miss, timeout) = (out.add_on_miss.is_some(), out.timeout);
+        let params_of = |element: &ActionListElement| &self.p.actions[element.action].params;
         let mut faults = Vec::new();
         let mut fault = |span, message: String, label: &str, help: &str| {
             let diagnostic = Diagnostic::new(&codes::TABLE_STATE, span, message).label(label);
@@ -96,14 +126,21 @@ impl<'p> Elaborator<'p> {
         };
         for (i, (uses, element)) in uses.iter().zip(&def.actions).enumerate() {
             let name = &self.p.actions[element.action].name;
-            let is_for_default = default == u32::try_from(i).ok()
-                || out.actions.get(i).is_some_and(|action| action.is_default_only);
+            let is_marked = annotation(&element.annotations, "defaultonly").is_some();
+            let is_for_default = default == u32::try_from(i).ok() || is_marked;
             if uses.adds && !adds_on_miss {
                 fault(
                     element.span,
                     format!("action `{name}` adds entries, but table `{}` has no `add_on_miss`", def.name),
                     "calls `add_entry`",
                     "write `add_on_miss = true;` in the table",
+                );
+            } else if uses.adds && default == u32::try_from(i).ok() && !params_of(element).is_empty() {
+                fault(
+                    element.span,
+                    format!("action `{name}` adds entries, and has parameters"),
+                    "packets that miss have no data for them",
+                    "the default action of such a table has none",
                 );
             } else if uses.adds && !is_for_default {
                 fault(
@@ -113,7 +150,14 @@ impl<'p> Elaborator<'p> {
                     "mark it with `@defaultonly`, or make it the default action",
                 );
             }
-            if uses.sets_timers && timeout == Timeout::Never {
+            if uses.sets_timers && is_for_default {
+                fault(
+                    element.span,
+                    format!("action `{name}` sets timers, and is for packets that miss"),
+                    "there is no entry whose timer it could set",
+                    "call it in actions of entries",
+                );
+            } else if uses.sets_timers && timeout == Timeout::Never {
                 fault(
                     element.span,
                     format!("action `{name}` sets timers, but entries of table `{}` have none", def.name),
@@ -202,12 +246,12 @@ impl<'p> Elaborator<'p> {
                     "make the table larger",
                 );
             }
-            if !uses.iter().any(|uses| uses.adds) {
+            if !default.and_then(|i| uses.get(i as usize)).is_some_and(|uses| uses.adds) {
                 fault(
                     def.span,
-                    format!("no action of table `{}` calls `add_entry`", def.name),
+                    format!("the default action of table `{}` does not call `add_entry`", def.name),
                     "has `add_on_miss`",
-                    "call `add_entry` in the default action",
+                    "name a default action that adds entries",
                 );
             }
         }
@@ -222,7 +266,7 @@ impl<'p> Elaborator<'p> {
                 for stmt in &node.stmts {
                     let StmtKind::Extern { op, .. } = &stmt.kind else { continue };
                     uses.adds |= *op == ExternOp::AddEntry;
-                    uses.sets_timers |= matches!(op, ExternOp::RestartTimer | ExternOp::SetTimer);
+                    uses.sets_timers |= *op == ExternOp::SetTimer;
                 }
                 if let TerminatorKind::Call { procedure, .. } = node.terminator.kind
                     && !seen.contains(&procedure)
@@ -308,58 +352,33 @@ impl<'p> Body<'_, 'p> {
     ) -> Option<Option<Expr>> {
         let arg = |i: usize| call.args.get(i).and_then(Option::as_ref);
         match op {
-            ExternOp::AddEntry => {
-                let done = self.temporary(Type::Bool, e.span);
-                self.add_entry(arg(0), arg(1), arg(2), done.clone(), e.span);
-                Some(self.status(done, e))
-            }
+            ExternOp::AddEntry => Some(self.add_entry(None, [arg(0), arg(1), arg(2)], e)),
             ExternOp::AddEntryIf => {
-                let done = self.temporary(Type::Bool, e.span);
-                self.assign(done.clone(), Expr::bool(false), e.span);
-                self.when(arg(0), e.span, |body| {
-                    body.add_entry(arg(1), arg(2), arg(3), done.clone(), e.span);
-                });
-                Some(self.status(done, e))
+                let condition = self.expr(arg(0)?);
+                Some(self.add_entry(Some(condition), [arg(1), arg(2), arg(3)], e))
             }
             ExternOp::RestartTimer => {
-                self.restart_timer(e.span);
+                let none = Expr::bit(PROFILE_BITS, 0);
+                self.set_timer(Expr::bool(true), Expr::bool(false), none, e.span);
                 Some(None)
             }
             ExternOp::SetTimer => {
-                self.set_timer(arg(0), e.span);
+                let profile = self.expr(arg(0)?);
+                self.set_timer(Expr::bool(true), Expr::bool(true), profile, e.span);
                 Some(None)
             }
             ExternOp::SetTimerIf => {
-                self.when(arg(0), e.span, |body| body.set_timer(arg(1), e.span));
+                let (condition, profile) = (self.expr(arg(0)?), self.expr(arg(1)?));
+                self.set_timer(condition.clone(), condition, profile, e.span);
                 Some(None)
             }
             ExternOp::UpdateTimer => {
-                self.when(arg(0), e.span, |body| {
-                    let Some(sets) = arg(1).map(|sets| body.expr(sets)) else { return };
-                    let (set, restart) = body.branch(sets, e.span);
-                    let end = body.new_node();
-                    body.continue_at(set);
-                    body.set_timer(arg(2), e.span);
-                    body.goto(end, e.span);
-                    body.continue_at(restart);
-                    body.restart_timer(e.span);
-                    body.goto(end, e.span);
-                    body.continue_at(end);
-                });
+                let [restarts, sets, profile] = [arg(0)?, arg(1)?, arg(2)?].map(|arg| self.expr(arg));
+                self.set_timer(restarts, sets, profile, e.span);
                 Some(None)
             }
             _ => None,
         }
-    }
-
-    /// Writes what happens if a condition holds.
-    fn when(&mut self, condition: Option<&Checked>, span: Span, then: impl FnOnce(&mut Self)) {
-        let Some(condition) = condition.map(|condition| self.expr(condition)) else { return };
-        let (holds, end) = self.branch(condition, span);
-        self.continue_at(holds);
-        then(self);
-        self.goto(end, span);
-        self.continue_at(end);
     }
 
     /// The result of `add_entry` in the type that the program's declaration gives it: true, or 0, if the entry was added.
@@ -389,7 +408,7 @@ impl<'p> Body<'_, 'p> {
         if table.is_none() {
             self.fault(
                 span,
-                format!("`{function}` is called outside of the actions of a table"),
+                format!("{function} is used outside of the actions of a table"),
                 "no entry belongs to this call",
                 "only actions that a table runs, and actions that these call, may use it",
             );
@@ -397,22 +416,16 @@ impl<'p> Body<'_, 'p> {
         table
     }
 
-    fn restart_timer(&mut self, span: Span) {
-        let Some(table) = self.own_table("restart_expire_timer", span) else { return };
-        let args = vec![Arg::Table { table: table.id, action: None }];
-        self.table_operation(ExternOp::RestartTimer, args, None, span);
-    }
-
-    fn set_timer(&mut self, profile: Option<&Checked>, span: Span) {
-        let Some(table) = self.own_table("set_entry_expire_time", span) else { return };
-        let Some(profile) = profile.map(|profile| self.expr(profile)) else { return };
-        let profile = self.profile(profile);
-        let args = vec![Arg::Table { table: table.id, action: None }, Arg::In(profile)];
+    /// Writes that the timeout of the entry begins again if `restarts` is true, with another profile if `sets` is, too.
+    fn set_timer(&mut self, restarts: Expr, sets: Expr, profile: Expr, span: Span) {
+        let Some(table) = self.own_table("a timer", span) else { return };
+        let table = Arg::Table { table: table.id, action: None };
+        let args = vec![table, Arg::In(restarts), Arg::In(sets), Arg::In(self.profile(profile))];
         self.table_operation(ExternOp::SetTimer, args, None, span);
     }
 
     /// The number of a profile in its width.
-    fn profile(&mut self, profile: Expr) -> Expr {
+    fn profile(&self, profile: Expr) -> Expr {
         match profile.ty {
             Type::Bit(PROFILE_BITS) => profile,
             _ => Expr::new(ExprKind::Cast(Box::new(profile)), Type::Bit(PROFILE_BITS)),
@@ -424,33 +437,37 @@ impl<'p> Body<'_, 'p> {
         self.stmt(kind, span);
     }
 
+    /// Writes a call of `add_entry` with its name, data and profile; gives its result.
     fn add_entry(
         &mut self,
-        name: Option<&Checked>,
-        data: Option<&Checked>,
+        condition: Option<Expr>,
+        [name, data, profile]: [Option<&Checked>; 3],
+        e: &Checked,
+    ) -> Option<Expr> {
+        let table = self.own_table("`add_entry`", e.span)?;
+        let done = self.temporary(Type::Bool, e.span);
+        // Without arguments the call is at fault, which has been reported, or is with the action in its list.
+        let args = self.new_entry(table, name?, data?, profile, condition).unwrap_or_default();
+        self.table_operation(ExternOp::AddEntry, args, Some(done.clone()), e.span);
+        self.status(done, e)
+    }
+
+    fn new_entry(
+        &mut self,
+        table: TableInForce,
+        name: &Checked,
+        data: &Checked,
         profile: Option<&Checked>,
-        done: Place,
-        span: Span,
-    ) {
-        let Some(table) = self.own_table("add_entry", span) else { return };
-        // A table without the property is reported with the action in its list.
-        let Some(AddOnMiss { profile: default }) = self.e.out.tables[table.id].add_on_miss else {
-            self.table_operation(ExternOp::AddEntry, Vec::new(), Some(done), span);
-            return;
-        };
-        let (Some(name), Some(data)) = (name, data) else { return };
-        // The call stays, so that the table is not said to have none.
-        let Some((action, element)) = self.added_action(table, name) else {
-            return self.table_operation(ExternOp::AddEntry, Vec::new(), Some(done), span);
-        };
+        condition: Option<Expr>,
+    ) -> Option<Vec<Arg>> {
+        let AddOnMiss { profile: default } = self.e.out.tables[table.id].add_on_miss?;
+        let (action, element) = self.added_action(table, name)?;
         let values = match self.extern_value(data, false) {
             Arg::In(value) => vec![value],
             Arg::Fields(values) => values,
             Arg::Ref(_) | Arg::Str(_) | Arg::Table { .. } | Arg::Absent => Vec::new(),
         };
-        let Some(values) = self.action_data(table, element, data, values) else {
-            return self.table_operation(ExternOp::AddEntry, Vec::new(), Some(done), span);
-        };
+        let values = self.action_data(table, element, data, values)?;
         let profile = match profile {
             Some(profile) => {
                 let profile = self.expr(profile);
@@ -459,8 +476,8 @@ impl<'p> Body<'_, 'p> {
             None => Expr::bit(PROFILE_BITS, u128::from(default)),
         };
         let action = Arg::Table { table: table.id, action: Some(action) };
-        let args = vec![action, Arg::Fields(values), Arg::In(profile)];
-        self.table_operation(ExternOp::AddEntry, args, Some(done), span);
+        let condition = condition.unwrap_or_else(|| Expr::bool(true));
+        Some(vec![action, Arg::Fields(values), Arg::In(profile), Arg::In(condition)])
     }
 
     /// The action of the table that a string names: as declared, by its `@name`, or in full.
@@ -493,7 +510,7 @@ impl<'p> Body<'_, 'p> {
             );
             return None;
         };
-        let is_default_only = check::program::annotation(&element.annotations, "defaultonly").is_some();
+        let is_default_only = annotation(&element.annotations, "defaultonly").is_some();
         if is_default_only {
             self.fault(
                 name.span,
@@ -546,13 +563,20 @@ impl<'p> Body<'_, 'p> {
             return None;
         }
         if types.len() != values.len() {
-            let message =
-                format!("action `{}` takes {} values, and gets {}", def.name, types.len(), values.len());
+            let n = if types.len() == 1 { "1 value".to_string() } else { format!("{} values", types.len()) };
+            let message = format!("action `{}` takes {n}, and gets {}", def.name, values.len());
             self.fault(data.span, message, "the data of the new entry", "one value for each parameter");
             return None;
         }
         let mut fitted = Vec::new();
         for (value, ty) in values.into_iter().zip(types) {
+            let value = match (value.as_const(), &ty) {
+                // A number without width, or one that is known: it takes the width of the parameter.
+                (Some(known), Type::Bit(width)) if known.resize(*width).resize(known.width()) == *known => {
+                    Expr::new(ExprKind::Const(known.resize(*width)), ty.clone())
+                }
+                _ => value,
+            };
             // `bool` and `bit<1>`, numbers and newtypes over them: what counts is the width.
             if value.ty.width_bits() != ty.width_bits() {
                 let width =

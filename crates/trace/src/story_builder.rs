@@ -281,7 +281,10 @@ impl<'s> StoryBuilder<'s> {
             .filter(|arg| !arg.is_empty())
             .collect();
         let object = call.object.map(|id| variables.program.objects[id].name.to_string());
-        let result = result.map(|v| plain.value(v));
+        let result = result.map(|v| match call.op {
+            ExternOp::AddEntry => v.is_true().to_string(),
+            _ => plain.value(v),
+        });
         self.push(span, What::Extern { name: call.name.to_string(), object, args, result });
     }
 

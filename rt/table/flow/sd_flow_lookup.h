@@ -162,20 +162,16 @@ SD_INLINE uint32_t sd_allocate_flow_id(struct sd_worker *w)
     return n < UINT32_MAX ? (uint32_t)n + 1 : 0;
 }
 
-/* The timer of the entry that was hit begins again. */
-SD_ALWAYS_INLINE void sd_table_restart_timer(struct sd_worker *w, uint32_t table)
+/* The timer of the entry that was hit begins again if `restarts` is true, with another profile if `sets` is, too. */
+SD_ALWAYS_INLINE void sd_table_set_timer(struct sd_worker *w, uint32_t table, bool restarts, bool sets, uint8_t profile)
 {
     struct sd_flow_entry *e = w->instance->tables[table].flow_writers[w->index].found;
-    if (e)
-        sd_flow_restart(e, w->now_ns);
-}
-
-/* The timer begins again with the timeout of another profile. */
-SD_ALWAYS_INLINE void sd_table_set_timer(struct sd_worker *w, uint32_t table, uint8_t profile)
-{
-    struct sd_flow_entry *e = w->instance->tables[table].flow_writers[w->index].found;
-    if (e)
+    if (!e || !restarts)
+        return;
+    if (sets)
         sd_flow_set_profile(e, profile, w->now_ns);
+    else
+        sd_flow_restart(e, w->now_ns);
 }
 
 #endif

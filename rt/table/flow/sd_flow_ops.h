@@ -46,8 +46,9 @@ SD_LOCAL bool sd_flow_table_init(struct sd_table *t, uint64_t seed)
     t->flow_writers = sd_alloc_lines(t->n_workers + 1, sizeof *t->flow_writers);
     t->flow_copies = calloc(SD_FLOW_N_COPIES, sd_flow_entry_bytes(shape));
     bool is_made = t->flow_writers && t->flow_copies && sd_flow_init(&t->flow, shape, seed, (uint32_t)type->size, t->epochs);
+    int64_t n_at_once = sd_flow_n_at_once(type->size, t->n_workers);
     for (uint32_t i = 0; is_made && i <= t->n_workers; i++)
-        is_made = sd_flow_writer_init(&t->flow_writers[i], t->n_workers == 1, type->key_bytes);
+        is_made = sd_flow_writer_init(&t->flow_writers[i], i < t->n_workers ? n_at_once : 1, type->key_bytes);
     t->flow.deletes = type->deletes != 0;
     return is_made;
 }

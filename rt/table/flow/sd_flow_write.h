@@ -12,8 +12,10 @@
 #include "base/sd_clock.h"
 #include "table/flow/sd_flow.h"
 
-/* Entries that a writer takes in hand at a time: the common number is changed that seldom. */
-#define SD_FLOW_IN_HAND 64
+/* The most entries that a writer takes in hand at a time: the common number is changed that seldom. */
+#define SD_FLOW_IN_HAND_MAX 64
+/* Writers together take one of so many entries of the table in hand, and keep twice as many at most. */
+#define SD_FLOW_IN_HAND_SHARE 16
 /* Slots of a writer that wait. With more than this the writer removes nothing: some reader hangs. */
 #define SD_FLOW_N_WAITING 4096u
 /* Tables up to this size have their pages from the beginning: a huge page takes 100 us and more to zero, and a packet would wait
@@ -39,8 +41,8 @@ struct sd_flow_waiting {
 struct sd_flow_writer {
     /* Entries that this writer may add before it asks the table. */
     int64_t n_in_hand;
-    /* One of several: what it has in hand is out of the reach of the others. */
-    bool is_alone;
+    /* Entries that it takes in hand at a time; 1: none stays in hand. */
+    int64_t n_at_once;
     /* A ring: slots whose tags are cleared; the last `n_unstamped` have no stamp yet. */
     struct sd_flow_waiting *waiting;
     uint32_t first_waiting, n_waiting, n_unstamped;
@@ -87,10 +89,17 @@ SD_LOCAL void sd_flow_free(struct sd_flow *t)
     memset(t, 0, sizeof *t);
 }
 
-/* False when memory is short; sd_flow_writer_free has to be called then, too. */
-SD_LOCAL bool sd_flow_writer_init(struct sd_flow_writer *w, bool is_alone, uint32_t key_bytes)
+/* Entries that each of some writers takes in hand at a time, in a table for `size` entries. */
+SD_INLINE int64_t sd_flow_n_at_once(uint64_t size, uint32_t n_writers)
 {
-    *w = (struct sd_flow_writer){.is_alone = is_alone};
+    uint64_t n = n_writers > 1 ? size / (SD_FLOW_IN_HAND_SHARE * n_writers) : 1;
+    return n < 1 ? 1 : n > SD_FLOW_IN_HAND_MAX ? SD_FLOW_IN_HAND_MAX : (int64_t)n;
+}
+
+/* False when memory is short; sd_flow_writer_free has to be called then, too. */
+SD_LOCAL bool sd_flow_writer_init(struct sd_flow_writer *w, int64_t n_at_once, uint32_t key_bytes)
+{
+    *w = (struct sd_flow_writer){.n_at_once = n_at_once};
     w->waiting = calloc(SD_FLOW_N_WAITING, sizeof *w->waiting);
     w->key = calloc(1, sd_round_up(key_bytes, 8));
     return w->waiting && w->key;
@@ -264,7 +273,7 @@ SD_INLINE bool sd_flow_take_one(struct sd_flow *t, struct sd_flow_writer *w)
         w->n_in_hand--;
         return true;
     }
-    int64_t wanted = w->is_alone ? 1 : SD_FLOW_IN_HAND;
+    int64_t wanted = w->n_at_once;
     int64_t left = __atomic_load_n(&t->n_left, __ATOMIC_RELAXED);
     do {
         if (left <= 0)
@@ -277,11 +286,10 @@ SD_INLINE bool sd_flow_take_one(struct sd_flow *t, struct sd_flow_writer *w)
 
 SD_INLINE void sd_flow_give_one(struct sd_flow *t, struct sd_flow_writer *w)
 {
-    if (!w->is_alone && ++w->n_in_hand <= 2 * SD_FLOW_IN_HAND)
+    if (w->n_at_once > 1 && ++w->n_in_hand <= 2 * w->n_at_once)
         return;
-    int64_t n = w->is_alone ? 1 : SD_FLOW_IN_HAND;
-    w->n_in_hand -= w->is_alone ? 0 : n;
-    __atomic_fetch_add(&t->n_left, n, __ATOMIC_RELAXED);
+    w->n_in_hand -= w->n_at_once > 1 ? w->n_at_once : 0;
+    __atomic_fetch_add(&t->n_left, w->n_at_once, __ATOMIC_RELAXED);
 }
 
 /*

@@ -281,17 +281,14 @@ impl<'p> Func<'_, 'p> {
             // Nobody reads; the kernel's helper returns 0 on success.
             ExternOp::PerfEventOutput => self.set_result(result, &constant(0), 32),
             ExternOp::AddEntry => self.add_entry(args, result),
-            ExternOp::RestartTimer => {
-                if let Some(Arg::Table { table, .. }) = args.first() {
-                    let number = self.cx.names.table_number(*table);
-                    self.code.line(format!("sd_table_restart_timer(w, {number});"));
-                }
-            }
             ExternOp::SetTimer => {
                 if let Some(Arg::Table { table, .. }) = args.first() {
-                    let profile = self.small(args, 1);
+                    let (restarts, sets) = (self.condition(args, 1), self.condition(args, 2));
+                    let profile = self.small(args, 3);
                     let number = self.cx.names.table_number(*table);
-                    self.code.line(format!("sd_table_set_timer(w, {number}, (uint8_t){profile});"));
+                    self.code.line(format!(
+                        "sd_table_set_timer(w, {number}, {restarts}, {sets}, (uint8_t){profile});"
+                    ));
                 }
             }
             ExternOp::StoreData => self.store_data(args),
@@ -301,6 +298,7 @@ impl<'p> Func<'_, 'p> {
             }
             ExternOp::User
             | ExternOp::AddEntryIf
+            | ExternOp::RestartTimer
             | ExternOp::SetTimerIf
             | ExternOp::UpdateTimer
             | ExternOp::SelectByDirection

@@ -327,7 +327,7 @@ impl<'p> Func<'_, 'p> {
 
     /// Adds an entry for the key that the action's table has missed.
     pub(crate) fn add_entry(&mut self, args: &[Arg], result: Option<&'p Place>) {
-        let [Arg::Table { table, action: Some(action) }, Arg::Fields(values), _] = args else { return };
+        let [Arg::Table { table, action: Some(action) }, Arg::Fields(values), ..] = args else { return };
         let cx = self.cx;
         let Some(listed) = cx.program.tables[*table].actions.get(*action as usize) else { return };
         let (data, size) = match values.is_empty() {
@@ -341,10 +341,10 @@ impl<'p> Func<'_, 'p> {
                 (format!("&{data}"), format!("sizeof {data}"))
             }
         };
-        let profile = self.small(args, 2);
+        let (profile, adds) = (self.small(args, 2), self.condition(args, 3));
         let number = cx.names.actions(*table).get(*action as usize).cloned().unwrap_or_default();
         let call = format!(
-            "sd_table_add_entry(w, {}, {number}, {data}, {size}, (uint8_t){profile})",
+            "{adds} && sd_table_add_entry(w, {}, {number}, {data}, {size}, (uint8_t){profile})",
             cx.table_arguments(*table)
         );
         let added = self.bind("bool", &call);

@@ -228,7 +228,6 @@ fn keeps_state(program: &ir::Program) -> bool {
                 | ExternOp::Random
                 | ExternOp::Digest
                 | ExternOp::AddEntry
-                | ExternOp::RestartTimer
                 | ExternOp::SetTimer
                 | ExternOp::StoreData
                 | ExternOp::AllocateFlowId

@@ -48,6 +48,10 @@ impl Gen<'_, '_> {
     pub(super) fn action(&mut self, directions: &[Direction], first: Option<String>) -> Callable {
         let mut params = self.params(2, directions);
         params.extend(self.params(2, &[Direction::Data]));
+        self.action_with(params, first)
+    }
+
+    fn action_with(&mut self, params: Vec<Param>, first: Option<String>) -> Callable {
         let name = self.fresh("a");
         let text = self.params_text(&params);
         let from = self.out.len();
@@ -227,7 +231,7 @@ impl Gen<'_, '_> {
         let values: Vec<String> = hit.params.iter().map(|param| self.pure_expr(&param.ty)).collect();
         let number = profile(self.choices.below(4), self.dialect);
         let call = format!("add_entry(\"{}\", {{ {} }}, {number});", hit.name, values.join(", "));
-        let miss = self.action(&[], Some(call));
+        let miss = self.action_with(Vec::new(), Some(call));
         let from = self.out.len();
         self.open(&format!("table {name} {{"));
         self.exact_keys();
@@ -240,9 +244,8 @@ impl Gen<'_, '_> {
             names.push(action.name);
         }
         self.close("}");
-        let data: Vec<String> = miss.params.iter().map(|param| self.literal(&param.ty)).collect();
         let is_const = ["", "const "][self.choices.below(2)];
-        self.line(&format!("{is_const}default_action = {}({});", miss.name, data.join(", ")));
+        self.line(&format!("{is_const}default_action = {}();", miss.name));
         for property in properties {
             self.line(&property);
         }

@@ -151,11 +151,7 @@ impl Externs {
                 let added = add_entry(access);
                 access.set_result(&Bits::bool(added));
             }
-            ExternOp::RestartTimer => restart_timer(access, None),
-            ExternOp::SetTimer => {
-                let profile = access.number(1).and_then(|profile| u8::try_from(profile).ok());
-                restart_timer(access, profile);
-            }
+            ExternOp::SetTimer => set_timer(access),
             ExternOp::StoreData => store_data(access),
             ExternOp::AllocateFlowId => {
                 access.set_result(&Bits::new(32, u128::from(self.next_flow_id)));
@@ -164,6 +160,7 @@ impl Externs {
             }
             ExternOp::User
             | ExternOp::AddEntryIf
+            | ExternOp::RestartTimer
             | ExternOp::SetTimerIf
             | ExternOp::UpdateTimer
             | ExternOp::SelectByDirection
@@ -394,7 +391,7 @@ impl Externs {
 fn add_entry(access: &mut Access<'_>) -> bool {
     let (Some((table, Some(index))), Some(missed)) = (access.table(0), access.missed) else { return false };
     // An action of an entry adds none: the key has one.
-    if missed.table != table || access.entry_of(table) != Some(EntryRef::Default) {
+    if !is_true(access, 3) || missed.table != table || access.entry_of(table) != Some(EntryRef::Default) {
         return false;
     }
     let profile = access.number(2).and_then(|profile| u8::try_from(profile).ok()).unwrap_or(0);
@@ -411,10 +408,11 @@ fn store_data(access: &mut Access<'_>) {
     }
 }
 
-fn restart_timer(access: &mut Access<'_>, profile: Option<u8>) {
-    let Some((table, _)) = access.table(0) else { return };
+fn set_timer(access: &mut Access<'_>) {
+    let Some((table, _)) = access.table(0).filter(|_| is_true(access, 1)) else { return };
+    let profile = access.number(3).and_then(|profile| u8::try_from(profile).ok());
     if let Some(entry) = access.entry_of(table) {
-        access.tables.restart(table, entry, profile, access.now_ns);
+        access.tables.restart(table, entry, profile.filter(|_| is_true(access, 2)), access.now_ns);
     }
 }
 

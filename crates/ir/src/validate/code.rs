@@ -89,10 +89,7 @@ impl<'p> Validator<'p> {
 
     /// Operations of tables with state name a table of their block, and what they need of it.
     fn table_operation(&mut self, op: ExternOp, args: &[Arg], result: Option<&Place>, code: Code<'p>) {
-        let is_known = matches!(
-            op,
-            ExternOp::AddEntry | ExternOp::RestartTimer | ExternOp::SetTimer | ExternOp::StoreData
-        );
+        let is_known = matches!(op, ExternOp::AddEntry | ExternOp::SetTimer | ExternOp::StoreData);
         let named = args.iter().any(|arg| matches!(arg, Arg::Table { .. }));
         if !is_known {
             self.require(!named, "only operations of tables with state name a table");
@@ -108,8 +105,9 @@ impl<'p> Validator<'p> {
         };
         self.require(table.block == code.block(), "the table belongs to another block");
         let profile = |arg: &Arg| matches!(arg, Arg::In(e) if e.ty == Type::Bit(8));
+        let condition = |arg: &Arg| matches!(arg, Arg::In(e) if e.ty == Type::Bool);
         let fits = match (op, rest) {
-            (ExternOp::AddEntry, [Arg::Fields(data), last]) => {
+            (ExternOp::AddEntry, [Arg::Fields(data), number, adds]) => {
                 let listed = action.and_then(|action| table.actions.get(action as usize));
                 let procedure = listed.and_then(|listed| get(&self.program.procedures, listed.procedure));
                 let params = procedure.map_or(&[][..], |procedure| &procedure.params);
@@ -122,7 +120,7 @@ impl<'p> Validator<'p> {
                     "the data are not what the action takes",
                 );
                 let ty = result.and_then(|place| self.program.place_type(place));
-                profile(last) && ty == Some(Type::Bool)
+                profile(number) && condition(adds) && ty == Some(Type::Bool)
             }
             (ExternOp::StoreData, [Arg::In(leaf), Arg::In(value)]) => {
                 let listed = action.and_then(|action| table.actions.get(action as usize));
@@ -134,8 +132,10 @@ impl<'p> Validator<'p> {
                 self.require(table.updates_data, "its actions do not change their entries");
                 result.is_none() && leaf.and_then(|leaf| leaves.nth(leaf)).as_ref() == Some(&value.ty)
             }
-            (ExternOp::RestartTimer, []) => action.is_none() && result.is_none(),
-            (ExternOp::SetTimer, [last]) => action.is_none() && result.is_none() && profile(last),
+            (ExternOp::SetTimer, [restarts, sets, number]) => {
+                let are_conditions = condition(restarts) && condition(sets);
+                action.is_none() && result.is_none() && are_conditions && profile(number)
+            }
             _ => false,
         };
         self.require(fits, "its arguments or its result are of other kinds");
