@@ -165,7 +165,7 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
             vec![
                 ("has_idle_timeout", flag(table.timeout != Timeout::Never)),
                 ("deletes", flag(table.timeout == Timeout::Delete)),
-                ("restarts_on_hit", flag(table.restarts_on_hit)),
+                ("restarts_on_hit", flag(table.timeout != Timeout::Never && table.restarts_on_hit)),
             ],
             vec![
                 ("structure", kind.structure.c_name().to_string()),

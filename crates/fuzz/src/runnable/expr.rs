@@ -327,7 +327,7 @@ impl Gen<'_, '_> {
         let mut written: Vec<String> = Vec::new();
         for p in &callable.params {
             let text = match p.direction {
-                Direction::In | Direction::Data => self.expr_at(&p.ty, depth.min(2)),
+                Direction::In | Direction::Data | Direction::Updatable => self.expr_at(&p.ty, depth.min(2)),
                 Direction::Out | Direction::InOut => {
                     let path = match self.choices.below(6) {
                         0 => self.stack_element_to_write(&p.ty).or_else(|| self.place_of(&p.ty, true))?,

@@ -74,6 +74,8 @@ enum Direction {
     InOut,
     /// Given by the control plane, or by a direct call.
     Data,
+    /// Data of an entry that the action may change.
+    Updatable,
 }
 
 impl Direction {
@@ -83,6 +85,7 @@ impl Direction {
             Direction::Out => "out ",
             Direction::InOut => "inout ",
             Direction::Data => "",
+            Direction::Updatable => "@__ref ",
         }
     }
 }

@@ -39,7 +39,7 @@ impl Gen<'_, '_> {
 
     pub(super) fn declare_params(&mut self, params: &[Param]) {
         for p in params {
-            let is_writable = matches!(p.direction, Direction::Out | Direction::InOut);
+            let is_writable = matches!(p.direction, Direction::Out | Direction::InOut | Direction::Updatable);
             self.declare(&p.name, &p.ty, is_writable);
         }
     }
@@ -227,7 +227,13 @@ impl Gen<'_, '_> {
             }
             _ => None,
         };
-        let hit = self.action(&[Direction::Data], timer);
+        let mut params = self.params(3, &[Direction::Data]);
+        for param in &mut params {
+            if self.choices.one_in(3) {
+                param.direction = Direction::Updatable;
+            }
+        }
+        let hit = self.action_with(params, timer);
         let values: Vec<String> = hit.params.iter().map(|param| self.pure_expr(&param.ty)).collect();
         let number = profile(self.choices.below(4), self.dialect);
         let call = format!("add_entry(\"{}\", {{ {} }}, {number});", hit.name, values.join(", "));
