@@ -1,6 +1,7 @@
 //! Tables with state: `add_entry`, timers of entries, and what the table has to be for them (PNA 0.7, "Tables with add-on-miss"
 //! and "Table entry timeout notification").
 
+use crate::assign::resized;
 use crate::body::Body;
 use crate::codes;
 use crate::elaborator::{Elaborator, TableInForce};
@@ -15,8 +16,8 @@ use diagnostics::{Diagnostic, Span};
 use ir::lookup::get;
 use ir::types::INDEX_BITS;
 use ir::{
-    AddOnMiss, Arg, Expr, ExprKind, Place, ProcedureId, Stmt, StmtKind, TableId, TerminatorKind, Timeout,
-    Type,
+    AddOnMiss, Arg, Bits, Expr, ExprKind, Place, ProcedureId, Stmt, StmtKind, TableId, TerminatorKind,
+    Timeout, Type,
 };
 use num_traits::ToPrimitive;
 
@@ -32,10 +33,12 @@ const UPDATABLE_BITS_MAX: u64 = 64 * 8;
 const PROFILE_BITS: u32 = 8;
 
 /// The ways in which an action, with the actions that it calls, writes the entries of its table.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Uses {
     adds: bool,
     sets_timers: bool,
+    /// The actions of new entries, as indices in the table's list, and the calls that name them.
+    added: Vec<(u32, Span)>,
 }
 
 impl<'p> Elaborator<'p> {
@@ -246,6 +249,19 @@ impl<'p> Elaborator<'p> {
                     "make the table larger",
                 );
             }
+            // Others that add entries are reported above, or marked with `@defaultonly`.
+            let mut added: Vec<_> = uses.iter().flat_map(|uses| uses.added.iter().copied()).collect();
+            added.retain(|(action, _)| default == Some(*action) && uses[*action as usize].adds);
+            added.dedup();
+            for (action, span) in added {
+                let element = &def.actions[action as usize];
+                fault(
+                    span,
+                    format!("action `{}` adds entries itself", self.p.actions[element.action].name),
+                    "a new entry cannot have an action that adds one",
+                    "name another action of the table",
+                );
+            }
             if !default.and_then(|i| uses.get(i as usize)).is_some_and(|uses| uses.adds) {
                 fault(
                     def.span,
@@ -264,8 +280,13 @@ impl<'p> Elaborator<'p> {
         while let Some(procedure) = left.pop().and_then(|id| get(&self.out.procedures, id)) {
             for (_, node) in procedure.graph.nodes.iter() {
                 for stmt in &node.stmts {
-                    let StmtKind::Extern { op, .. } = &stmt.kind else { continue };
+                    let StmtKind::Extern { op, args, .. } = &stmt.kind else { continue };
                     uses.adds |= *op == ExternOp::AddEntry;
+                    if let (ExternOp::AddEntry, Some(Arg::Table { action: Some(action), .. })) =
+                        (*op, args.first())
+                    {
+                        uses.added.push((*action, stmt.span));
+                    }
                     uses.sets_timers |= *op == ExternOp::SetTimer;
                 }
                 if let TerminatorKind::Call { procedure, .. } = node.terminator.kind
@@ -570,22 +591,18 @@ impl<'p> Body<'_, 'p> {
         }
         let mut fitted = Vec::new();
         for (value, ty) in values.into_iter().zip(types) {
-            let value = match (value.as_const(), &ty) {
-                // A number without width, or one that is known: it takes the width of the parameter.
-                (Some(known), Type::Bit(width)) if known.resize(*width).resize(known.width()) == *known => {
-                    Expr::new(ExprKind::Const(known.resize(*width)), ty.clone())
-                }
-                _ => value,
+            // A number that is known takes the type of the parameter if that has it.
+            let value = match value.as_const().and_then(|known| as_number(known, &value.ty, &ty)) {
+                Some(number) => Expr::new(ExprKind::Const(number), ty.clone()),
+                None => value,
             };
-            // `bool` and `bit<1>`, numbers and newtypes over them: what counts is the width.
-            if value.ty.width_bits() != ty.width_bits() {
-                let width =
-                    |ty: &Type| ty.width_bits().map_or("no width".to_string(), |n| format!("{n} bits"));
+            // Newtypes are what they are made of.
+            if value.ty != ty {
                 let message = format!(
                     "action `{}` takes a value of {} where it gets one of {}",
                     def.name,
-                    width(&ty),
-                    width(&value.ty)
+                    described(&ty),
+                    described(&value.ty)
                 );
                 self.fault(
                     data.span,
@@ -609,5 +626,29 @@ impl<'p> Body<'_, 'p> {
         }
         let Type::Struct(id) = self.e.ty(ty) else { return None };
         Some(self.e.out.structs[id].fields.iter().map(|field| field.name.clone()).collect())
+    }
+}
+
+/// A known number in another type; `None` if one of the two is no type of numbers, or the number is out of range.
+fn as_number(known: &Bits, from: &Type, to: &Type) -> Option<Bits> {
+    let (Type::Bit(_) | Type::Int(_), Type::Bit(width) | Type::Int(width)) = (from, to) else { return None };
+    let number = resized(known, from.is_signed(), *width);
+    // With room for the sign of either.
+    let wide = known.width().max(*width) + 1;
+    let is_same = resized(&number, to.is_signed(), wide) == resized(known, from.is_signed(), wide);
+    is_same.then_some(number)
+}
+
+/// A type in words.
+fn described(ty: &Type) -> String {
+    match ty {
+        Type::Bool => "type bool".to_string(),
+        Type::Bit(1) => "1 bit".to_string(),
+        Type::Bit(width) => format!("{width} bits"),
+        Type::Int(width) => format!("{width} bits with sign"),
+        Type::Varbit(_) => "variable width".to_string(),
+        Type::Error => "type error".to_string(),
+        Type::Enum(_) => "an enum".to_string(),
+        Type::Struct(_) | Type::Stack { .. } | Type::Array { .. } => "several parts".to_string(),
     }
 }
