@@ -2,15 +2,19 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod compare;
+mod histories;
+mod load;
+mod model;
 
 use common::TestDir;
-use ir::{Action, Bits, Match, TableId};
+use ir::{Action, Bits, Match, Program, TableId};
 use native::{
     BuildOptions, BurstPacket, BurstPath, Bursts, Control, Fate, Instance, InstanceOptions, Native, Path,
-    build,
+    Pipeline, build,
 };
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use target::store::{NewEntry, Origin, PacketWrites, StoredAction};
 use target::traffic::{Destination, Ports};
@@ -21,17 +25,40 @@ const N_BURST: u32 = 32;
 const SIZE: u64 = 256;
 const MS: u64 = 1_000_000;
 
+/// A program with a macro for the size of its tables, compiled once for each.
+fn build_text(name: &'static str, text: &str, size: Option<u64>) -> Built {
+    static BUILT: Mutex<BTreeMap<(&str, Option<u64>), Built>> = Mutex::new(BTreeMap::new());
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let make = || {
+        let define = size.map(|size| format!("#define SIZE {size}\n")).unwrap_or_default();
+        let source = driver::Source { name: name.to_string(), text: (define + text).into() };
+        let mut checked =
+            driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
+        let runnable =
+            driver::runnable(&mut checked, None).unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
+        let dir = TestDir::new();
+        let options = BuildOptions { compile: dir.options(), ..Default::default() };
+        let pipeline = build(&runnable.program, &checked.sources, &options).unwrap();
+        Built { program: Arc::new(runnable.program), pipeline }
+    };
+    built.entry((name, size)).or_insert_with(make).clone()
+}
+
+#[derive(Clone)]
+struct Built {
+    program: Arc<Program>,
+    pipeline: Arc<Pipeline>,
+}
+
+impl Built {
+    fn instance(&self, n_workers: u32, path: BurstPath) -> Arc<Instance> {
+        let options = InstanceOptions { n_workers, seed: 0, path, table_size: 1024 };
+        Instance::new(Arc::clone(&self.pipeline), Arc::clone(&self.program), options).unwrap()
+    }
+}
+
 fn instance(n_workers: u32, path: BurstPath) -> Arc<Instance> {
-    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/state/flows.p4");
-    let source = driver::read_source(&source).unwrap();
-    let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
-    let runnable =
-        driver::runnable(&mut checked, None).unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
-    let dir = TestDir::new();
-    let options = BuildOptions { compile: dir.options(), ..Default::default() };
-    let pipeline = build(&runnable.program, &checked.sources, &options).unwrap();
-    let options = InstanceOptions { n_workers, seed: 0, path, table_size: 1024 };
-    Instance::new(pipeline, Arc::new(runnable.program), options).unwrap()
+    build_text("flows.p4", include_str!("flows.p4"), None).instance(n_workers, path)
 }
 
 fn table(instance: &Instance) -> TableId {
@@ -102,7 +129,7 @@ fn random(state: &mut u64, limit: u32) -> u32 {
     ((*state >> 33) % u64::from(limit)) as u32
 }
 
-/// Compares the table's entries with its counts; gives the counts.
+/// Compares the entries of `flows.p4` with its counts; gives the counts.
 fn balanced(control: &Control, table: TableId) -> PacketWrites {
     let mut of_key = BTreeMap::new();
     control.visit_entries(table, &mut |entry| {
