@@ -393,10 +393,11 @@ static const SD_UNUSED struct sd_entry_ops sd_flow_entry_ops = {
 
 /* --- Timeouts and counts --- */
 
-/* Removes all entries that have ended. Returns their number. */
+/* Removes all entries that have ended, and gives slots back that the control plane has emptied. Returns the number of entries. */
 SD_LOCAL uint32_t sd_flow_remove_ended(struct sd_table *t, uint64_t now_ns)
 {
     uint32_t n_removed = 0;
+    sd_flow_collect(&t->flow, sd_flow_control_writer(t));
     for (uint32_t at = 0; t->flow.deletes && at < t->flow.n_buckets; at += SD_FLOW_N_SWEPT) {
         uint32_t n = t->flow.n_buckets - at < SD_FLOW_N_SWEPT ? t->flow.n_buckets - at : SD_FLOW_N_SWEPT;
         if (!sd_flow_wait(t))
