@@ -412,9 +412,10 @@ impl Control {
         !self.timed_tables().is_empty()
     }
 
-    /// Returns whether some table removes entries whose time is over.
+    /// Returns whether some table has work for [`Store::remove_ended`]: it removes entries whose time is over, or packets write it.
     pub fn removes_ended(&self) -> bool {
         self.tables_with(Timeout::Delete).next().is_some()
+            || self.layout().tables.iter().any(|layout| layout.has_profiles)
     }
 
     fn tables_with(&self, timeout: Timeout) -> impl Iterator<Item = TableId> + '_ {
@@ -691,10 +692,12 @@ impl Store for Control {
     }
 
     fn remove_ended(&mut self, now_ns: u64) {
-        let ending: Vec<TableId> = self.tables_with(Timeout::Delete).collect();
-        for table in ending {
-            let has_profiles =
-                self.layout().tables.get(index(table)).is_some_and(|layout| layout.has_profiles);
+        let shapes = self.instance.table_shapes().iter().zip(&self.layout().tables);
+        let ending: Vec<(TableId, bool)> = (shapes.enumerate())
+            .filter(|(_, (shape, layout))| shape.timeout == Timeout::Delete || layout.has_profiles)
+            .map(|(table, (_, layout))| (id_at(table), layout.has_profiles))
+            .collect();
+        for (table, has_profiles) in ending {
             if has_profiles {
                 self.with_table(table, ConcurrentOp::Expire, |mut table| {
                     table.ops.table_remove_ended(table.id, now_ns);

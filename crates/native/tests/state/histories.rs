@@ -19,7 +19,10 @@ const N_OPERATIONS: u32 = 4;
 /// What somebody has done to the key, or has seen of it. The entry has a value and a count of hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
-    Hit { value: u32, n: u32 },
+    Hit {
+        value: u32,
+        n: u32,
+    },
     Added(u32),
     /// A packet that did not add: it has missed, and then there was an entry.
     Missed,
@@ -96,11 +99,15 @@ fn has_order(operations: &[Operation]) -> bool {
 #[test]
 fn n21_the_checker_knows_impossible_histories() {
     let history = |operations: &[(usize, u64, u64, What)]| -> Vec<Operation> {
-        operations.iter().map(|(who, begin, end, what)| Operation { who: *who, begin: *begin, end: *end, what: *what }).collect()
+        operations
+            .iter()
+            .map(|(who, begin, end, what)| Operation { who: *who, begin: *begin, end: *end, what: *what })
+            .collect()
     };
     let hit = |value, n| What::Hit { value, n };
     // Two add at once, and one of them finds the other's entry.
-    let race = [(0, 0, 5, What::Added(7)), (1, 1, 6, What::Missed), (1, 1, 6, What::WasThere), (0, 7, 8, hit(7, 1))];
+    let race =
+        [(0, 0, 5, What::Added(7)), (1, 1, 6, What::Missed), (1, 1, 6, What::WasThere), (0, 7, 8, hit(7, 1))];
     assert!(has_order(&history(&race)));
     for impossible in [
         // Both have added.
@@ -140,7 +147,15 @@ impl Log<'_> {
 fn work(worker: &mut Compiled, log: &mut Log<'_>, key: u16, table: u8, state: &mut u64) {
     for _ in 0..N_OPERATIONS {
         let packets: Vec<Packet> = (0..1 + random(state, 2))
-            .map(|_| Packet { table, key, value: 1 + random(state, 1 << 30), profile: 5, command: 0, found: 0, n: 0 })
+            .map(|_| Packet {
+                table,
+                key,
+                value: 1 + random(state, 1 << 30),
+                profile: 5,
+                command: 0,
+                found: 0,
+                n: 0,
+            })
             .collect();
         log.note(
             || worker.run(&packets),

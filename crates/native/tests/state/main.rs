@@ -14,8 +14,8 @@ use native::{
     Pipeline, build,
 };
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use target::store::{NewEntry, Origin, PacketWrites, StoredAction};
 use target::traffic::{Destination, Ports};
 use target::{Config, Store, Switch, TableError};
@@ -32,8 +32,7 @@ fn build_text(name: &'static str, text: &str, size: Option<u64>) -> Built {
     let make = || {
         let define = size.map(|size| format!("#define SIZE {size}\n")).unwrap_or_default();
         let source = driver::Source { name: name.to_string(), text: (define + text).into() };
-        let mut checked =
-            driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
+        let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
         let runnable =
             driver::runnable(&mut checked, None).unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
         let dir = TestDir::new();

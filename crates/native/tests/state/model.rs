@@ -131,8 +131,12 @@ impl Table {
 
     /// Entries whose deadline has come are gone, whoever asks.
     pub fn end(&mut self, now_ns: u64) {
-        let ended: Vec<u16> =
-            self.entries.iter().filter(|(_, entry)| self.has_ended(entry, now_ns)).map(|(key, _)| *key).collect();
+        let ended: Vec<u16> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| self.has_ended(entry, now_ns))
+            .map(|(key, _)| *key)
+            .collect();
         for key in ended {
             let entry = self.entries.remove(&key).unwrap();
             self.counts.n_expired += u64::from(entry.is_of_packet);
@@ -170,7 +174,8 @@ impl Table {
         }
         self.counts.n_added += 1;
         let stay = Stay::Profile(packet.profile);
-        let entry = Entry { value: packet.value, n: 0, stay, last_hit_ns: hit_ns, is_of_packet: true, n_packets: 0 };
+        let entry =
+            Entry { value: packet.value, n: 0, stay, last_hit_ns: hit_ns, is_of_packet: true, n_packets: 0 };
         self.entries.insert(packet.key, entry);
         Packet { found: ADDED, ..packet }
     }
