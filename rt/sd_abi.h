@@ -13,7 +13,7 @@
 
 #include "base/sd_base.h"
 
-#define SD_ABI_VERSION 15u
+#define SD_ABI_VERSION 16u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -141,6 +141,8 @@ struct sd_table_type {
     uint32_t has_idle_timeout;
     /* Those that have expired are removed; otherwise the control plane is told. */
     uint32_t deletes;
+    /* A packet that finds the table full may take the place of another packet's entry. */
+    uint32_t evicts;
     /* A hit restarts the timeout of its entry; otherwise only actions do. */
     uint32_t restarts_on_hit;
     /* The compiler's decisions; the runtime asserts that they fit the rest of the descriptor (sd_structures.h). */
@@ -582,7 +584,8 @@ struct sd_entry_view {
     /* In tables with idle timeouts only. */
     uint64_t idle_timeout_ns;
     uint64_t last_hit_ns;
-    /* In results: a packet has added the entry; the profile of its timeout, UINT32_MAX for none. */
+    /* A packet has added the entry; the profile of its timeout, UINT32_MAX for none. In entries to insert: 0 and UINT32_MAX, unless
+       the entry comes from another program. */
     uint32_t is_of_packet;
     uint32_t profile;
     /* Values for the direct counter, and for the direct meter, whose buckets begin full, and its counts of colours. NULL: zeros in a new entry, and no
@@ -632,11 +635,16 @@ struct sd_packet_writes {
     /* Not added: the key had an entry; the table was full. */
     uint64_t n_exists;
     uint64_t n_full;
-    /* Entries of packets that have expired, and that the control plane has removed. */
+    /* Entries of packets that the control plane has carried over from another program. */
+    uint64_t n_carried;
+    /* Entries of packets that have expired, that have made room for others, and that the control plane has removed. */
     uint64_t n_expired;
+    uint64_t n_evicted;
     uint64_t n_deleted;
     /* Entries of the control plane that have expired. */
     uint64_t n_expired_control;
+    /* Entries of packets that are there. */
+    uint64_t n_entries;
 };
 
 #define SD_DEFAULT_ENTRY UINT64_MAX

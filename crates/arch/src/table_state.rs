@@ -15,6 +15,9 @@ pub const DEFAULT_PROFILE: &str = "default_idle_timeout_for_data_plane_added_ent
 /// The member of an enumeration of timeouts that says the same as [`AUTO_DELETE`].
 pub const AUTO_DELETE_MEMBER: &str = "AUTO_DELETE";
 
+/// The annotation of a table that says what happens when a packet adds an entry and the table is full.
+pub const WHEN_FULL: &str = "siding_full";
+
 /// The properties of tables with state.
 pub const PROPERTIES: [&str; 3] = [ADD_ON_MISS, AUTO_DELETE, DEFAULT_PROFILE];
 

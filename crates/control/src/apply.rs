@@ -147,8 +147,15 @@ pub fn writable(entity: Entity) -> Entity {
         Entity::TableEntry(entry) => {
             // A const entry keeps its action: only its direct resources were changed.
             let action = entry.action.filter(|_| !entry.is_const);
-            let entry = TableEntry { action, is_const: false, ..entry };
-            Entity::TableEntry(TableEntry { time_since_last_hit_ns: None, meter_counter_data: None, ..entry })
+            Entity::TableEntry(TableEntry {
+                action,
+                is_const: false,
+                is_of_packet: false,
+                profile: None,
+                time_since_last_hit_ns: None,
+                meter_counter_data: None,
+                ..entry
+            })
         }
         Entity::Meter(meter) => Entity::Meter(MeterEntry { counter_data: None, ..meter }),
         Entity::DirectMeter(meter) => Entity::DirectMeter(DirectMeterEntry { counter_data: None, ..meter }),

@@ -94,6 +94,8 @@ pub struct TableEntry {
     pub is_const: bool,
     /// True if a packet has added the entry; set in answers only.
     pub is_of_packet: bool,
+    /// The profile of its timeout, in tables that packets write; set in answers only.
+    pub profile: Option<u8>,
     /// Opaque bytes, returned unchanged to the controller.
     pub metadata: Vec<u8>,
     /// Older, narrower form of `metadata`.
@@ -122,6 +124,7 @@ impl TableEntry {
             is_default_action: false,
             is_const: false,
             is_of_packet: false,
+            profile: None,
             metadata: Vec::new(),
             controller_metadata: 0,
             idle_timeout_ns: 0,

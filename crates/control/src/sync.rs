@@ -36,8 +36,8 @@ enum DirectCells {
 }
 
 /// Makes `to` equal to `from`, a target of the same program. `to` has the entries that the program declares, and no packet
-/// has passed it. Levels of meters, times of last hits and random numbers are not visible to a control plane and stay as
-/// they are; entries that packets have added are left out.
+/// has passed it. Levels of meters, times of last hits of entries that the control plane has written, and random numbers are not
+/// visible to a control plane and stay as they are.
 pub fn mirror(schema: &Schema, from: &dyn Target, to: &mut dyn Target) -> Result<(), Fault> {
     // Entries refer to groups, and groups to members.
     let entries = Query::TableEntries(EntryQuery::default());
@@ -52,8 +52,8 @@ pub fn mirror(schema: &Schema, from: &dyn Target, to: &mut dyn Target) -> Result
 
 /// Writes what a controller has changed in `from` into `to`, whose program has `to_schema` and which no controller has written
 /// to: entities that the program of `from` does not declare, default actions, counters and meters with their counts of
-/// colours, times since the last hit. Entries that a controller has deleted are deleted. Those that packets have added are left
-/// out.
+/// colours, times since the last hit. Entries that a controller has deleted are deleted. Those that packets have added come along;
+/// one that has no place is no fault, as a packet may add it again.
 pub fn migrate(
     from_schema: &Schema,
     from: &mut dyn Target,
@@ -71,6 +71,8 @@ pub fn migrate(
     for query in queries(from_schema, DirectCells::WithEntries) {
         let mut problems = BTreeMap::<String, u64>::new();
         let copied = each_step(from, &query, &mut |from, found| {
+            let (of_packets, found) = found.into_iter().partition(is_of_packet);
+            migration.n_copied += carry(to_schema, to, of_packets);
             let changed = found.into_iter().filter_map(|entity| change(to_schema, from, entity)).collect();
             for result in write_all(to_schema, to, changed) {
                 match result {
@@ -125,8 +127,7 @@ fn each_step(
     let result = loop {
         match from.read_on(&mut reading, N_OF_STEP) {
             Ok(found) if found.is_empty() => break Ok(()),
-            Ok(mut found) => {
-                found.retain(|entity| !is_of_packet(entity));
+            Ok(found) => {
                 work(from, found);
             }
             Err(fault) => break Err(fault),
@@ -136,9 +137,21 @@ fn each_step(
     result
 }
 
-/// Packets add such an entry again, with a timeout that begins then.
 fn is_of_packet(entity: &Entity) -> bool {
     matches!(entity, Entity::TableEntry(entry) if entry.is_of_packet)
+}
+
+/// Adds entries of packets to another program, with the rest of their time. Those that have no place are left out, as packets
+/// may add them again. Returns the number of the others.
+fn carry(to_schema: &Schema, to: &mut dyn Target, entries: Vec<Entity>) -> u64 {
+    let mut n_carried = 0;
+    for entity in entries {
+        let update = Update { kind: UpdateKind::Insert, entity: writable(entity.clone()) };
+        let is_carried =
+            validate(to_schema, &update).is_ok() && to.restore(UpdateKind::Insert, entity).is_ok();
+        n_carried += u64::from(is_carried);
+    }
+    n_carried
 }
 
 fn n_entries(n: u64) -> String {
@@ -147,7 +160,7 @@ fn n_entries(n: u64) -> String {
 
 /// The updates that make a fresh target of the same program accept packets as `from` does: entries, groups, sessions and
 /// rates that its program does not declare, and deletions of those that it declares. Values of counters and registers are left
-/// out. Fails if something that `from` has cannot be read.
+/// out, and so are entries of packets. Fails if something that `from` has cannot be read.
 pub fn configuration(schema: &Schema, from: &mut dyn Target) -> Result<Vec<Update>, Fault> {
     let delete = |entry| Update { kind: UpdateKind::Delete, entity: Entity::TableEntry(entry) };
     let mut updates: Vec<Update> = from.deleted_entries_of_program().into_iter().map(delete).collect();
@@ -155,7 +168,8 @@ pub fn configuration(schema: &Schema, from: &mut dyn Target) -> Result<Vec<Updat
         if matches!(query, Query::Registers { .. } | Query::Counters { .. }) {
             continue;
         }
-        each_step(from, &query, &mut |from, found| {
+        each_step(from, &query, &mut |from, mut found| {
+            found.retain(|entity| !is_of_packet(entity));
             updates.extend(found.into_iter().filter_map(|mut entity| {
                 if let Entity::TableEntry(entry) = &mut entity {
                     entry.counter_data = None;
@@ -180,11 +194,11 @@ fn queries(schema: &Schema, cells: DirectCells) -> Vec<Query> {
             meter_config: table.direct_meter.is_some(),
             counter_data: table.direct_counter.is_some(),
             meter_counter_data: table.direct_meter.is_some(),
-            time_since_last_hit: table.has_idle_timeout,
+            time_since_last_hit: true,
         };
         let extras = match cells {
             DirectCells::WithEntries => with_cells,
-            DirectCells::Separate => Extras::default(),
+            DirectCells::Separate => Extras { time_since_last_hit: true, ..Extras::default() },
         };
         let query = EntryQuery { table: Some(table.id), ..EntryQuery::default() };
         let default = EntryQuery { is_default_action: true, extras: with_cells, ..query.clone() };
@@ -232,7 +246,14 @@ fn make_equal(schema: &Schema, from: &dyn Target, to: &mut dyn Target, query: &Q
         .into_iter()
         .filter_map(|entity| Some((EntityKey::new(schema, &entity)?, entity)))
         .collect();
-    for entity in from.read(query)?.into_iter().filter(|entity| !is_of_packet(entity)) {
+    for mut entity in from.read(query)? {
+        if is_of_packet(&entity) {
+            to.restore(UpdateKind::Insert, entity)?;
+            continue;
+        }
+        if let Entity::TableEntry(entry) = &mut entity {
+            entry.time_since_last_hit_ns = None;
+        }
         let Some(key) = EntityKey::new(schema, &entity) else { continue };
         let kind = match present.get(&key) {
             Some(same) if *same == entity => continue,

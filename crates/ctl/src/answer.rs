@@ -292,7 +292,8 @@ fn state(switch: &Switch) -> Json {
         json!({
             "table": table, "entries": found.n_entries, "from_packets": packets.n_entries,
             "added": packets.n_added, "exists": packets.n_exists, "full": packets.n_full,
-            "expired": packets.n_expired, "deleted": packets.n_deleted,
+            "carried": packets.n_carried, "expired": packets.n_expired, "evicted": packets.n_evicted,
+            "deleted": packets.n_deleted,
         })
     });
     Json::Array(rows.collect())

@@ -95,10 +95,15 @@ fn state(text: &mut Text, tables: &[(String, TableUse)]) {
     text.family(
         "siding_table_add",
         "counter",
-        "Entries that packets have asked for, by what became of them.",
+        "Entries that packets have asked for, by what became of them, and those of the program before.",
     );
     for (table, packets) in &written {
-        let results = [("added", packets.n_added), ("exists", packets.n_exists), ("full", packets.n_full)];
+        let results = [
+            ("added", packets.n_added),
+            ("exists", packets.n_exists),
+            ("full", packets.n_full),
+            ("carried", packets.n_carried),
+        ];
         for (result, n) in results {
             text.sample("siding_table_add_total", &[("table", table), ("result", result)], n);
         }
@@ -107,6 +112,7 @@ fn state(text: &mut Text, tables: &[(String, TableUse)]) {
     for (table, packets) in &written {
         let causes = [
             ("packet", "expired", packets.n_expired),
+            ("packet", "evicted", packets.n_evicted),
             ("packet", "deleted", packets.n_deleted),
             ("control", "expired", packets.n_expired_control),
         ];

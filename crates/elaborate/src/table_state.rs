@@ -17,7 +17,7 @@ use ir::lookup::get;
 use ir::types::INDEX_BITS;
 use ir::{
     AddOnMiss, Arg, Bits, Expr, ExprKind, Place, ProcedureId, Stmt, StmtKind, TableId, TerminatorKind,
-    Timeout, Type,
+    Timeout, Type, WhenFull,
 };
 use num_traits::ToPrimitive;
 
@@ -63,12 +63,40 @@ impl<'p> Elaborator<'p> {
             }
             None => None,
         };
+        let when_full = self.when_full(table, adds);
         let out = &mut self.out.tables[id];
         out.timeout = timeout;
-        out.add_on_miss = adds.then(|| AddOnMiss { profile: profile.unwrap_or(0) });
+        out.add_on_miss = adds.then(|| AddOnMiss { profile: profile.unwrap_or(0), when_full });
         if adds {
             out.size = out.size.filter(|size| *size > 0).or(Some(ADDED_DEFAULT));
         }
+    }
+
+    /// Reads `@siding_full("refuse")` or `@siding_full("oldest")`.
+    fn when_full(&mut self, table: CheckedId, adds: bool) -> WhenFull {
+        let def = &self.p.tables[table];
+        let Some(mark) = annotation(&def.annotations, table_state::WHEN_FULL) else {
+            return WhenFull::Refuse;
+        };
+        let mut fault = |message: String, help: &str| {
+            let diagnostic = Diagnostic::new(&codes::TABLE_STATE, mark.span, message);
+            self.faults.push(diagnostic.label("says what happens when the table is full").help(help));
+        };
+        if !adds {
+            fault(
+                format!("packets add no entries to table `{}`", def.name),
+                "write `add_on_miss = true;` in the table",
+            );
+        }
+        match mark.string().as_deref() {
+            Some("refuse") => {}
+            Some("oldest") => return WhenFull::Oldest,
+            _ => fault(
+                "this is no way to treat a full table".to_string(),
+                "write \"refuse\", or \"oldest\" to remove an entry that was not hit for long",
+            ),
+        }
+        WhenFull::Refuse
     }
 
     fn property(&self, scope: NodeId, table: CheckedId, name: &str) -> Option<Value> {
@@ -481,7 +509,7 @@ impl<'p> Body<'_, 'p> {
         profile: Option<&Checked>,
         condition: Option<Expr>,
     ) -> Option<Vec<Arg>> {
-        let AddOnMiss { profile: default } = self.e.out.tables[table.id].add_on_miss?;
+        let AddOnMiss { profile: default, .. } = self.e.out.tables[table.id].add_on_miss?;
         let (action, element) = self.added_action(table, name)?;
         let values = match self.extern_value(data, false) {
             Arg::In(value) => vec![value],

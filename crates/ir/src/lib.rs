@@ -105,8 +105,8 @@ pub use graph::{
 pub use program::{
     Action, AddOnMiss, Block, BlockId, Constant, Entry, FieldList, Key, Match, MatchKind, N_PROFILES, Object,
     ObjectId, Param, Procedure, ProcedureId, ProcedureKind, Program, Scope, TIMEOUT_TICK_NS, Table,
-    TableAction, TableId, Timeout, ValueSet, ValueSetField, ValueSetId, VarId, Variable, carried_list,
-    default_timeout_ns,
+    TableAction, TableId, Timeout, ValueSet, ValueSetField, ValueSetId, VarId, Variable, WhenFull,
+    carried_list, default_timeout_ns,
 };
 pub use types::{Enum, EnumId, Field, Struct, StructId, StructKind, Type};
 pub use validate::{Violation, validate};

@@ -164,6 +164,17 @@ impl Table {
 pub struct AddOnMiss {
     /// The profile of the timeout of entries for which the program names none.
     pub profile: u8,
+    pub when_full: WhenFull,
+}
+
+/// The answer to a packet that would add an entry to a full table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// Nothing is added.
+    #[default]
+    Refuse,
+    /// An entry that a packet has added and that was not hit for long makes room.
+    Oldest,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

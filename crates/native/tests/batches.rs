@@ -60,7 +60,7 @@ fn random_entry(program: &Program, table: TableId, random: &mut Random) -> NewEn
     };
     let has_priority = table.keys.iter().any(|key| key.match_kind == MatchKind::Ternary);
     let priority = if has_priority { random.below(3) as i32 } else { 0 };
-    NewEntry { matches, priority, action, idle_timeout_ns: 0, count: None, rates: None, colours: None }
+    NewEntry { priority, action, ..NewEntry::new(matches, 0, Action { index: 0, data: Vec::new() }) }
 }
 
 /// Without what depends on how entries are kept.

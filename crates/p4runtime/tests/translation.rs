@@ -154,6 +154,7 @@ fn table_entry() -> impl Strategy<Value = TableEntry> {
         is_default_action: key.is_default_action,
         is_const: rest.0,
         is_of_packet: false,
+        profile: None,
         metadata: rest.1,
         controller_metadata: rest.2,
         idle_timeout_ns: rest.3,

@@ -468,18 +468,22 @@ pub enum TableCount {
     Added,
     Exists,
     Full,
+    Carried,
     Expired,
+    Evicted,
     Deleted,
 }
 
 impl TableCount {
-    pub const ALL: [(&str, TableCount); 7] = [
+    pub const ALL: [(&str, TableCount); 9] = [
         ("entries", TableCount::Entries),
         ("from_packets", TableCount::FromPackets),
         ("added", TableCount::Added),
         ("exists", TableCount::Exists),
         ("full", TableCount::Full),
+        ("carried", TableCount::Carried),
         ("expired", TableCount::Expired),
+        ("evicted", TableCount::Evicted),
         ("deleted", TableCount::Deleted),
     ];
 
@@ -491,7 +495,9 @@ impl TableCount {
             TableCount::Added => packets.n_added,
             TableCount::Exists => packets.n_exists,
             TableCount::Full => packets.n_full,
+            TableCount::Carried => packets.n_carried,
             TableCount::Expired => packets.n_expired,
+            TableCount::Evicted => packets.n_evicted,
             TableCount::Deleted => packets.n_deleted,
         }
     }

@@ -53,8 +53,7 @@ impl Lockstep {
             n_entries: now.n_entries,
             n_lookups: now.n_lookups + past.n_lookups,
             n_hits: now.n_hits + past.n_hits,
-            // Entries of packets end with their program.
-            packets: now.packets,
+            packets: past.packets.and_then(now.packets),
         };
         now.into_iter().zip(past).map(add).collect()
     }

@@ -167,12 +167,16 @@ SD_LOCAL bool sd_flow_wait(struct sd_table *t)
 SD_INLINE struct sd_flow_entry sd_flow_head(const struct sd_table *t, const struct sd_entry_view *view,
                                             enum sd_entry_writer writer, int64_t *own_timeout_ns)
 {
-    struct sd_flow_entry head = {.action = (uint16_t)view->what, .flags = SD_FLOW_BY_CONTROLLER};
+    struct sd_flow_entry head = {.action = (uint16_t)view->what, .flags = view->is_of_packet ? 0 : SD_FLOW_BY_CONTROLLER};
     if (writer == SD_BY_PROGRAM && view->is_const)
         head.flags |= SD_FLOW_CONST;
     *own_timeout_ns = SD_FLOW_NO_TIMEOUT;
     if (!t->type->has_idle_timeout)
         return head;
+    if (view->profile < SD_FLOW_N_PROFILES) {
+        head.profile = (uint8_t)view->profile;
+        return head;
+    }
     head.flags |= SD_FLOW_OWN_TIMEOUT;
     if (view->idle_timeout_ns > 0 && view->idle_timeout_ns < (uint64_t)SD_FLOW_NO_TIMEOUT)
         *own_timeout_ns = (int64_t)view->idle_timeout_ns;
@@ -258,6 +262,7 @@ SD_LOCAL uint32_t sd_flow_insert_one(struct sd_table *t, enum sd_entry_writer wr
     case SD_FLOW_N_STATUSES: return SD_FULL;
     }
     sd_flow_set_cells(t, added, view, now_ns);
+    w->n_carried += view->is_of_packet != 0;
     *handle = sd_flow_handle(&t->flow, added);
     return SD_OK;
 }
@@ -443,10 +448,13 @@ SD_LOCAL void sd_flow_counts(const struct sd_table *t, struct sd_packet_writes *
             counts->n_exists += __atomic_load_n(&w->n_added[SD_FLOW_EXISTS], __ATOMIC_RELAXED);
             counts->n_full += __atomic_load_n(&w->n_added[SD_FLOW_FULL], __ATOMIC_RELAXED);
         }
+        counts->n_carried += __atomic_load_n(&w->n_carried, __ATOMIC_RELAXED);
         counts->n_expired += __atomic_load_n(&w->n_expired[0], __ATOMIC_RELAXED);
+        counts->n_evicted += __atomic_load_n(&w->n_evicted, __ATOMIC_RELAXED);
         counts->n_expired_control += __atomic_load_n(&w->n_expired[1], __ATOMIC_RELAXED);
         counts->n_deleted += __atomic_load_n(&w->n_removed[0], __ATOMIC_RELAXED);
     }
+    counts->n_entries = counts->n_added + counts->n_carried - counts->n_expired - counts->n_evicted - counts->n_deleted;
 }
 
 #endif

@@ -125,14 +125,15 @@ SD_ALWAYS_INLINE struct sd_found sd_flow_lookup_finish(struct sd_worker *w, stru
 
 /* --- Operations of actions; the table was looked up last before them --- */
 
-/* The table is full: entries that have ended make room. */
+/* The table is full: entries that have ended make room, and then, if the table may evict, one that was not hit for long. */
 static SD_UNUSED __attribute__((noinline)) enum sd_flow_status
-sd_flow_add_when_full(struct sd_flow *flow, struct sd_flow_writer *writer, struct sd_flow_entry head, const void *data,
-                      uint32_t data_bytes, uint64_t now_ns)
+sd_flow_add_when_full(struct sd_flow *flow, struct sd_flow_writer *writer, bool evicts, struct sd_flow_entry head,
+                      const void *data, uint32_t data_bytes, uint64_t now_ns)
 {
     struct sd_flow_entry *added;
     uint32_t n = flow->n_buckets < SD_FLOW_N_SWEPT_WHEN_FULL ? flow->n_buckets : SD_FLOW_N_SWEPT_WHEN_FULL;
-    if (sd_flow_sweep(flow, writer, n, now_ns) == 0)
+    bool has_room = flow->deletes && sd_flow_sweep(flow, writer, n, now_ns) > 0;
+    if (!has_room && !(evicts && sd_flow_evict(flow, writer, writer->hash)))
         return SD_FLOW_FULL;
     writer->n_added[SD_FLOW_FULL]--;
     return sd_flow_add(flow, writer, flow->shape, writer->key, writer->hash, head, 0, data, data_bytes, now_ns, &added);
@@ -150,8 +151,8 @@ SD_ALWAYS_INLINE bool sd_table_add_entry(struct sd_worker *w, uint32_t table, co
         return false;
     enum sd_flow_status status = sd_flow_add(&t->flow, writer, shape, writer->key, writer->hash, head, 0, data, data_bytes,
                                              w->now_ns, &added);
-    if (SD_UNLIKELY(status == SD_FLOW_FULL) && type->deletes)
-        status = sd_flow_add_when_full(&t->flow, writer, head, data, data_bytes, w->now_ns);
+    if (SD_UNLIKELY(status == SD_FLOW_FULL) && (type->deletes || type->evicts))
+        status = sd_flow_add_when_full(&t->flow, writer, type->evicts, head, data, data_bytes, w->now_ns);
     return status == SD_FLOW_ADDED;
 }
 

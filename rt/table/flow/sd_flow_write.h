@@ -50,6 +50,8 @@ struct sd_flow_writer {
     uint64_t n_added[SD_FLOW_N_STATUSES];
     /* Entries of packets, and of the control plane, that this writer has removed after their time, and before. */
     uint64_t n_expired[2], n_removed[2];
+    /* Entries of packets that have made room, and that come from another program. */
+    uint64_t n_evicted, n_carried;
     /* The last lookup: its entry, and if there was none its hash and a copy of its key. */
     struct sd_flow_entry *found;
     uint64_t hash;
@@ -399,6 +401,41 @@ SD_LOCAL bool sd_flow_remove(struct sd_flow *t, struct sd_flow_writer *w, const 
     }
     sd_flow_set_word(home_bucket, word);
     return is_removed;
+}
+
+/*
+ * Makes room for a key: removes the entry of a packet that was hit longest ago, of those in the bucket where they are at home.
+ * Begins with the home of the key. False: there is none in reach.
+ */
+static SD_UNUSED __attribute__((noinline)) bool sd_flow_evict(struct sd_flow *t, struct sd_flow_writer *w, uint64_t hash)
+{
+    bool is_evicted = false;
+    for (uint32_t i = 0; i <= SD_FLOW_REACH_MAX && !is_evicted && sd_flow_may_remove(t, w); i++) {
+        struct sd_flow_place place = {.bucket = sd_flow_behind(t, sd_flow_home(t, hash), i)};
+        uint8_t *bucket = sd_flow_bucket(t, t->shape, place.bucket);
+        uint64_t oldest_ns = UINT64_MAX;
+        uint32_t word = sd_flow_lock(bucket);
+        for (uint32_t lanes = sd_exact_used(bucket), lane; lanes; lanes = sd_exact_without(lanes, lane)) {
+            lane = sd_exact_lane(lanes);
+            struct sd_flow_entry *e = sd_flow_entry(t->shape, bucket, lane);
+            uint64_t last_hit_ns = __atomic_load_n(&e->last_hit_ns, __ATOMIC_RELAXED);
+            bool is_of_packet = !(__atomic_load_n(&e->flags, __ATOMIC_RELAXED) & SD_FLOW_BY_CONTROLLER);
+            if (!is_of_packet || last_hit_ns >= oldest_ns)
+                continue;
+            if (sd_flow_home(t, sd_flow_hash(t, t->shape, sd_flow_key(e))) != place.bucket)
+                continue;
+            is_evicted = true;
+            oldest_ns = last_hit_ns;
+            place.lane = lane;
+        }
+        if (is_evicted) {
+            word = sd_flow_take_out(t, w, word, &place);
+            w->n_evicted++;
+            sd_flow_give_one(t, w);
+        }
+        sd_flow_set_word(bucket, word);
+    }
+    return is_evicted;
 }
 
 /* Removes what has ended in the next `n` buckets of the table's round. Returns the number. The caller is between boundaries. */

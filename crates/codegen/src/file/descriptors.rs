@@ -18,7 +18,7 @@ use crate::text::code::Code;
 use crate::text::types::{packed, size_bytes};
 use arch::{ExternRole, FieldRole, ParamRole, Unit};
 use ir::lookup::{get, index};
-use ir::{Constant, Program, Timeout, Type};
+use ir::{Constant, Program, Timeout, Type, WhenFull};
 
 /// All descriptors, and the symbol that the host loads.
 pub(crate) fn write(cx: &Cx<'_>, has_fast_path: bool, out: &mut Code) {
@@ -165,6 +165,7 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
             vec![
                 ("has_idle_timeout", flag(table.timeout != Timeout::Never)),
                 ("deletes", flag(table.timeout == Timeout::Delete)),
+                ("evicts", flag(table.add_on_miss.is_some_and(|add| add.when_full == WhenFull::Oldest))),
                 ("restarts_on_hit", flag(table.timeout != Timeout::Never && table.restarts_on_hit)),
             ],
             vec![

@@ -4,11 +4,11 @@ use super::entry::{Direct, StoredEntry};
 use super::index::Index;
 use super::{EntryAction, EntryHandle, EntryRef, Matches, NewEntry, TableError};
 use crate::load::LoadError;
-use ir::{Action, Bits, Match, MatchKind, TIMEOUT_TICK_NS, Timeout, default_timeout_ns};
+use ir::{Action, Bits, Match, MatchKind, TIMEOUT_TICK_NS, Timeout, WhenFull, default_timeout_ns};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use target::store::shape::TableShape;
-use target::store::{Origin, PacketWrites};
+use target::store::{Carried, Origin, PacketWrites};
 
 /// The origin of a new entry.
 #[derive(Clone, Copy, Default)]
@@ -175,6 +175,17 @@ impl Table {
         }
     }
 
+    /// Removes the entry of a packet that was hit longest ago; of several, the one that was added first.
+    fn evict(&mut self) {
+        let of_packets = self.entries.iter().flatten().filter(|entry| entry.origin == Origin::Packet);
+        let oldest =
+            of_packets.min_by_key(|entry| (entry.last_hit_ns, entry.handle)).map(|entry| entry.handle.slot);
+        if oldest.and_then(|slot| self.take(slot)).is_some() {
+            self.packets.n_evicted += 1;
+            self.packets.n_entries -= 1;
+        }
+    }
+
     /// The timeout of an entry begins again, with another profile if one is given.
     pub(super) fn restart(&mut self, slot: u32, profile: Option<u8>, now_ns: u64) {
         let noted_ns = self.noted_ns(now_ns);
@@ -197,6 +208,9 @@ impl Table {
         }
         if self.by_key.len() as u64 >= self.shape.size {
             self.remove_ended(now_ns);
+        }
+        if self.by_key.len() as u64 >= self.shape.size && self.shape.when_full == WhenFull::Oldest {
+            self.evict();
         }
         if self.by_key.len() as u64 >= self.shape.size {
             self.packets.n_full += 1;
@@ -242,7 +256,16 @@ impl Table {
         if self.by_key.len() as u64 >= self.shape.size {
             return Err(TableError::Full { size: self.shape.size });
         }
-        Ok(self.add(entry, Author::default(), now_ns))
+        let author = entry.carried.map_or_else(Author::default, |Carried { origin, profile }| Author {
+            origin,
+            profile,
+            is_const: false,
+        });
+        if author.origin == Origin::Packet {
+            self.packets.n_carried += 1;
+            self.packets.n_entries += 1;
+        }
+        Ok(self.add(entry, author, now_ns))
     }
 
     fn add(&mut self, entry: NewEntry, author: Author, now_ns: u64) -> EntryHandle {

@@ -9,7 +9,7 @@ use crate::lookup::id_at;
 use crate::{
     Action, AddOnMiss, Block, BlockId, Constant, Entry, Enum, Field, FieldList, Graph, Key, Match, Object,
     Param, Procedure, Program, Scope, Struct, StructKind, Table, TableAction, Timeout, ValueSet,
-    ValueSetField,
+    ValueSetField, WhenFull,
 };
 use arch::Architecture;
 use diagnostics::Span;
@@ -493,7 +493,9 @@ impl<'t> Declarations<'t> {
                 "add_on_miss" => {
                     self.code.cursor.expect_word("profile")?;
                     let profile = self.code.cursor.number("the number of a profile")?;
-                    table.add_on_miss = Some(AddOnMiss { profile });
+                    let evicts = self.code.cursor.eat_word("evicts");
+                    let when_full = if evicts { WhenFull::Oldest } else { WhenFull::Refuse };
+                    table.add_on_miss = Some(AddOnMiss { profile, when_full });
                 }
                 _ => {
                     self.code.cursor.at -= word.len();

@@ -5,7 +5,7 @@ use super::print_code::{Printer, joined, node, nth_name};
 use super::words::Spelled;
 use crate::{
     Action, AddOnMiss, Block, Constant, Entry, Enum, Graph, Match, Object, Procedure, Program, Scope, Struct,
-    Table, Timeout, ValueSet,
+    Table, Timeout, ValueSet, WhenFull,
 };
 
 pub(super) fn program(program: &Program) -> String {
@@ -221,8 +221,9 @@ impl Writer<'_, '_> {
         if table.updates_data {
             self.line(1, "updates_data");
         }
-        if let Some(AddOnMiss { profile }) = table.add_on_miss {
-            self.line(1, &format!("add_on_miss profile {profile}"));
+        if let Some(AddOnMiss { profile, when_full }) = table.add_on_miss {
+            let evicts = if when_full == WhenFull::Oldest { " evicts" } else { "" };
+            self.line(1, &format!("add_on_miss profile {profile}{evicts}"));
         }
         self.line(0, "}");
     }

@@ -47,7 +47,7 @@ pub(crate) struct RawEntry {
     pub(crate) cells: Option<Box<RawCells>>,
     pub(crate) idle_timeout_ns: u64,
     pub(crate) last_hit_ns: u64,
-    /// In entries that were read: a packet has added it; the profile of its timeout.
+    /// In entries that were read, or that come from another program: a packet has added it; the profile of its timeout.
     pub(crate) is_of_packet: bool,
     pub(crate) profile: Option<u8>,
 }
@@ -159,8 +159,8 @@ impl Ops<'_> {
             group_action: group_action.first().map_or(ptr::null(), ptr::from_ref),
             idle_timeout_ns: entry.idle_timeout_ns,
             last_hit_ns: entry.last_hit_ns,
-            is_of_packet: 0,
-            profile: u32::MAX,
+            is_of_packet: u32::from(entry.is_of_packet),
+            profile: entry.profile.map_or(u32::MAX, u32::from),
             count: cells.and_then(|cells| cells.count.as_ref()).map_or(ptr::null(), ptr::from_ref),
             rates: cells.and_then(|cells| cells.rates.as_ref()).map_or(ptr::null(), ptr::from_ref),
             colours: cells.and_then(|cells| cells.colours.as_ref()).map_or(ptr::null(), ptr::from_ref),

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 15;
+pub const VERSION: u32 = 16;
 
 /// The symbol that a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
@@ -266,7 +266,7 @@ mirrors! {
         data_bytes: u32,
     }
 
-    struct TableType = "sd_table_type", 112 bytes {
+    struct TableType = "sd_table_type", 120 bytes {
         name: *const c_char,
         n_keys: u32,
         keys: *const KeyType,
@@ -283,6 +283,7 @@ mirrors! {
         direct_meter_unit: u32,
         has_idle_timeout: u32,
         deletes: u32,
+        evicts: u32,
         restarts_on_hit: u32,
         structure: u32,
         entries_are_inline: u32,
@@ -521,13 +522,16 @@ mirrors! {
     }
 
     #[derive(PartialEq, Eq, Default)]
-    struct PacketWrites = "sd_packet_writes", 48 bytes {
+    struct PacketWrites = "sd_packet_writes", 72 bytes {
         n_added: u64,
         n_exists: u64,
         n_full: u64,
+        n_carried: u64,
         n_expired: u64,
+        n_evicted: u64,
         n_deleted: u64,
         n_expired_control: u64,
+        n_entries: u64,
     }
 
     #[derive(PartialEq, Eq, Default)]

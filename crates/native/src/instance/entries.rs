@@ -6,8 +6,8 @@ use crate::abi::{self, entry};
 use crate::values::{decode, encode};
 use ir::{Action, Bits, Match, MatchKind};
 use target::store::{
-    ColourCounts, Count, EntryAction, Group, Matches, MeterRates, MeterType, NewEntry, OneShot, Selection,
-    StoredAction, Weighted,
+    Carried, ColourCounts, Count, EntryAction, Group, Matches, MeterRates, MeterType, NewEntry, OneShot,
+    Origin, Selection, StoredAction, Weighted,
 };
 
 /// Key and priority; nothing else.
@@ -20,6 +20,10 @@ pub(crate) fn encode_key(table: &TableLayout, matches: &Matches, priority: i32) 
 pub(crate) fn encode_entry(table: &TableLayout, new: &NewEntry) -> RawEntry {
     let mut raw = encode_key(table, &new.matches, new.priority);
     raw.idle_timeout_ns = new.idle_timeout_ns;
+    if let Some(Carried { origin, profile }) = new.carried {
+        raw.is_of_packet = origin == Origin::Packet;
+        raw.profile = profile;
+    }
     if table.has_direct_counter || table.has_direct_meter {
         let count = new.count.filter(|_| table.has_direct_counter).map(count_to);
         let rates = table.has_direct_meter.then(|| rates_to(new.rates));

@@ -68,6 +68,7 @@ fn entry(program: &Program, table: TableId, key: u32, value: u8) -> NewEntry {
         count: None,
         rates: None,
         colours: None,
+        carried: None,
     }
 }
 

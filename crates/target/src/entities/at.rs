@@ -67,11 +67,15 @@ impl<S: Store> Target for EntitiesAt<'_, S> {
         let idle_ns = entry.and_then(|entry| entry.time_since_last_hit_ns);
         let idle_ns = idle_ns.map_or(0, |idle| u64::try_from(idle).unwrap_or(0));
         let now_ns = self.now_ns.saturating_sub(idle_ns);
+        let carried = entry.map_or((false, None), |entry| (entry.is_of_packet, entry.profile));
         // An update cannot write them, but the store can.
         let colours = colours_of(&mut entity).and_then(Option::take);
         let mut entity = control::writable(entity);
         if let Some(place) = colours_of(&mut entity) {
             *place = colours;
+        }
+        if let Entity::TableEntry(entry) = &mut entity {
+            (entry.is_of_packet, entry.profile) = carried;
         }
         let update = Update { kind, entity };
         self.entities.write(State { store: self.store, pre: self.pre, now_ns }, &update)

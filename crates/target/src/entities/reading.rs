@@ -195,6 +195,7 @@ impl Entities {
             action,
             is_const: stored.is_const,
             is_of_packet: stored.origin == Origin::Packet,
+            profile: stored.profile,
             metadata: controller_data.map(|data| data.metadata.clone()).unwrap_or_default(),
             controller_metadata: controller_data.map_or(0, |data| data.controller_metadata),
             idle_timeout_ns: i64::try_from(stored.idle_timeout_ns).unwrap_or(i64::MAX),
@@ -228,7 +229,7 @@ fn with_extras(
     extras: Extras,
 ) -> TableEntry {
     let mut entry = super::tables::with_direct(entry, known, &stored.direct, extras);
-    if extras.time_since_last_hit && known.has_idle_timeout {
+    if extras.time_since_last_hit && (known.has_idle_timeout || stored.profile.is_some()) {
         let idle = now_ns.saturating_sub(stored.last_hit_ns);
         entry.time_since_last_hit_ns = Some(i64::try_from(idle).unwrap_or(i64::MAX));
     }

@@ -2,8 +2,9 @@
 
 use super::{ControllerData, DefaultEntry, Entities, State, View, values};
 use crate::store::{
-    ColourCounts, Count, DirectCells, EntryAction, EntryHandle, EntryRef as Target, Matches, MeterRates,
-    MeterType, NewEntry, OneShot, Selection, Store, StoredAction, StoredEntry, TableError, Weighted,
+    Carried, ColourCounts, Count, DirectCells, EntryAction, EntryHandle, EntryRef as Target, Matches,
+    MeterRates, MeterType, NewEntry, OneShot, Origin, Selection, Store, StoredAction, StoredEntry,
+    TableError, Weighted,
 };
 use control::*;
 
@@ -465,7 +466,14 @@ fn new_entry(meter_type: MeterType, entry: &TableEntry, matches: Matches, action
         count: entry.counter_data.as_ref().map(count),
         rates: rates(meter_type, entry.meter_config.as_ref()),
         colours: entry.meter_counter_data.as_ref().map(colours),
+        carried: carried(entry),
     }
+}
+
+/// Only entries that are carried over have these, see [`control::Target::restore`].
+fn carried(entry: &TableEntry) -> Option<Carried> {
+    let origin = if entry.is_of_packet { Origin::Packet } else { Origin::Control };
+    (entry.is_of_packet || entry.profile.is_some()).then_some(Carried { origin, profile: entry.profile })
 }
 
 /// The number of the port that decides whether a member is used.

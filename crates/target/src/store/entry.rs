@@ -45,12 +45,31 @@ pub struct NewEntry {
     pub rates: Option<MeterRates>,
     /// In tables with a direct meter; `None`: 0 in a new entry, and unchanged in one that is modified.
     pub colours: Option<ColourCounts>,
+    /// In tables that packets write; `None`: an entry that the control plane makes.
+    pub carried: Option<Carried>,
+}
+
+/// Facts of an entry that only packets write, for one that is carried over from another program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    pub origin: Origin,
+    /// The profile of its timeout; `None`: it has a timeout of its own, or none.
+    pub profile: Option<u8>,
 }
 
 impl NewEntry {
     pub fn new(matches: Matches, priority: i32, action: Action) -> NewEntry {
         let action = EntryAction::Action(action);
-        NewEntry { matches, priority, action, idle_timeout_ns: 0, count: None, rates: None, colours: None }
+        NewEntry {
+            matches,
+            priority,
+            action,
+            idle_timeout_ns: 0,
+            count: None,
+            rates: None,
+            colours: None,
+            carried: None,
+        }
     }
 }
 

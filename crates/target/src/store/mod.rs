@@ -14,8 +14,8 @@ pub mod shape;
 
 pub use cells::{ColourCounts, Count, DirectCells, MeterRates, MeterType, OutOfRange};
 pub use entry::{
-    EntryAction, EntryHandle, EntryRef, Group, Matches, NewEntry, OneShot, Origin, Selection, StoredAction,
-    StoredEntry, Weighted,
+    Carried, EntryAction, EntryHandle, EntryRef, Group, Matches, NewEntry, OneShot, Origin, Selection,
+    StoredAction, StoredEntry, Weighted,
 };
 pub use error::TableError;
 pub use profile::Profile;
@@ -37,8 +37,8 @@ pub struct TableUse {
     pub packets: PacketWrites,
 }
 
-/// Entries that packets have added to a table with state, and what became of them: `n_entries` = `n_added` - `n_expired` -
-/// `n_deleted`.
+/// Entries that packets have added to a table with state, and what became of them: `n_entries` = `n_added` + `n_carried` -
+/// `n_expired` - `n_evicted` - `n_deleted`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketWrites {
     pub n_added: u64,
@@ -46,8 +46,12 @@ pub struct PacketWrites {
     pub n_exists: u64,
     /// Not added: the table was full.
     pub n_full: u64,
+    /// Entries of packets that were carried over from the program before.
+    pub n_carried: u64,
     /// Entries of packets whose time was over.
     pub n_expired: u64,
+    /// Entries of packets that have made room for new ones before their time was over.
+    pub n_evicted: u64,
     /// Entries of packets that the control plane has deleted.
     pub n_deleted: u64,
     /// Entries of the control plane whose time was over.
@@ -57,9 +61,26 @@ pub struct PacketWrites {
 }
 
 impl PacketWrites {
+    /// The counts of one program and of another one that goes on with its entries.
+    pub fn and_then(self, next: PacketWrites) -> PacketWrites {
+        PacketWrites {
+            n_added: self.n_added + next.n_added,
+            n_exists: self.n_exists + next.n_exists,
+            n_full: self.n_full + next.n_full,
+            n_carried: (self.n_carried + next.n_carried).saturating_sub(self.n_entries),
+            n_expired: self.n_expired + next.n_expired,
+            n_evicted: self.n_evicted + next.n_evicted,
+            n_deleted: self.n_deleted + next.n_deleted,
+            n_expired_control: self.n_expired_control + next.n_expired_control,
+            n_entries: next.n_entries,
+        }
+    }
+
     /// Returns whether the counts agree with each other.
     pub fn is_balanced(&self) -> bool {
-        self.n_entries == self.n_added.wrapping_sub(self.n_expired).wrapping_sub(self.n_deleted)
+        let n_made = self.n_added.wrapping_add(self.n_carried);
+        let n_ended = self.n_expired.wrapping_add(self.n_evicted).wrapping_add(self.n_deleted);
+        self.n_entries == n_made.wrapping_sub(n_ended)
     }
 }
 

@@ -193,6 +193,7 @@ fn entry_of(layout: &RecordLayout, record: &[u8]) -> NewEntry {
         count: layout.count_at.map(count),
         rates: layout.rates_at.and_then(rates),
         colours: None,
+        carried: None,
     }
 }
 

@@ -4,7 +4,7 @@ use super::matching::{fits, in_range, normalised};
 use super::{EntryAction, Matches, NewEntry, Profile, TableError};
 use ir::layout::field_leaves;
 use ir::lookup::get;
-use ir::{Action, Match, MatchKind, ObjectId, Program, Table, Timeout};
+use ir::{Action, Match, MatchKind, ObjectId, Program, Table, Timeout, WhenFull};
 use smol_str::SmolStr;
 use std::sync::Arc;
 
@@ -66,6 +66,7 @@ pub struct TableShape {
     pub timeout: Timeout,
     /// A hit restarts the time of its entry.
     pub restarts_on_hit: bool,
+    pub when_full: WhenFull,
     /// Entries have a [profile](ir::default_timeout_ns) or a time of their own, in whole ticks.
     pub has_state: bool,
 }
@@ -118,6 +119,7 @@ impl TableShape {
             profile: table.implementation,
             timeout: table.timeout,
             restarts_on_hit: table.restarts_on_hit,
+            when_full: table.add_on_miss.map_or(WhenFull::Refuse, |add| add.when_full),
             has_state: table.has_state() && table.keys.iter().all(|key| key.match_kind == MatchKind::Exact),
         }
     }
