@@ -108,6 +108,7 @@ SD_ALWAYS_INLINE struct sd_found sd_flow_lookup_finish(struct sd_worker *w, stru
         e = NULL;
     writer->found = e;
     if (!e) {
+        writer->has_added = false;
         writer->hash = state->hash;
         memcpy(writer->key, key, key_bytes);
         return sd_table_miss(w, packet, table, type);
@@ -153,6 +154,9 @@ SD_ALWAYS_INLINE bool sd_table_add_entry(struct sd_worker *w, uint32_t table, co
                                              w->now_ns, &added);
     if (SD_UNLIKELY(status == SD_FLOW_FULL) && (type->deletes || type->evicts))
         status = sd_flow_add_when_full(&t->flow, writer, type->evicts, head, data, data_bytes, w->now_ns);
+    if (SD_UNLIKELY(status == SD_FLOW_EXISTS))
+        writer->n_race_lost += !writer->has_added;
+    writer->has_added = writer->has_added || status == SD_FLOW_ADDED;
     return status == SD_FLOW_ADDED;
 }
 

@@ -52,8 +52,12 @@ struct sd_flow_writer {
     uint64_t n_expired[2], n_removed[2];
     /* Entries of packets that have made room, and that come from another program. */
     uint64_t n_evicted, n_carried;
+    /* Additions whose key had an entry that another writer had added since the lookup; entries that were reported. */
+    uint64_t n_race_lost, n_reported;
     /* The last lookup: its entry, and if there was none its hash and a copy of its key. */
     struct sd_flow_entry *found;
+    /* It has added one since. */
+    bool has_added;
     uint64_t hash;
     uint8_t *key;
 } __attribute__((aligned(SD_LINE_BYTES)));
@@ -215,7 +219,7 @@ SD_ALWAYS_INLINE bool sd_flow_room(struct sd_flow *t, struct sd_flow_shape shape
     return false;
 }
 
-/* The same, after slots of this writer have become free that waited until now. */
+/* A free slot, after those of this writer have been given back that no reader can have any more. */
 static SD_UNUSED __attribute__((noinline)) bool sd_flow_room_again(struct sd_flow *t, struct sd_flow_writer *w, uint32_t home,
                                                                    uint32_t word, struct sd_flow_place *place)
 {

@@ -62,20 +62,18 @@ control Work(
     }
 
     action learn() {
-        AddEntryErrorStatus_t status =
-            add_entry(
-                "keep",
-                (KeepData){ value = headers.request.value },
-                (ExpireTimeProfileId_t)headers.request.profile
-            );
+        AddEntryErrorStatus_t status = add_entry(
+            "keep",
+            (KeepData){ value = headers.request.value },
+            (ExpireTimeProfileId_t)headers.request.profile
+        );
         headers.request.first = status == ADD_ENTRY_SUCCESS ? 4w0 : 4w1;
-        status =
-            add_entry_if(
-                headers.request.command & 8 != 0,
-                "Work.keep",
-                (KeepData){ value = 0xff },
-                (ExpireTimeProfileId_t)headers.request.profile
-            );
+        status = add_entry_if(
+            headers.request.command & 8 != 0,
+            "Work.keep",
+            (KeepData){ value = 0xff },
+            (ExpireTimeProfileId_t)headers.request.profile
+        );
         headers.request.second = 3w0 ++ status;
     }
 

@@ -10,8 +10,10 @@ header Request {
     bit<8> added;
 }
 
-struct Headers { Request request; }
-struct Metadata { }
+struct Headers {
+    Request request;
+}
+struct Metadata {}
 
 parser P(packet_in packet, out Headers headers, inout Metadata meta, inout standard_metadata_t sm) {
     state start {
@@ -19,7 +21,9 @@ parser P(packet_in packet, out Headers headers, inout Metadata meta, inout stand
         transition accept;
     }
 }
-control V(inout Headers headers, inout Metadata meta) { apply { } }
+control V(inout Headers headers, inout Metadata meta) {
+    apply {}
+}
 control I(inout Headers headers, inout Metadata meta, inout standard_metadata_t sm) {
     action store(bit<8> value) {
         headers.request.value = value;
@@ -31,8 +35,13 @@ control I(inout Headers headers, inout Metadata meta, inout standard_metadata_t 
 
     @siding_full("oldest")
     table last {
-        key = { headers.request.key: exact; }
-        actions = { store; @defaultonly learn; }
+        key = {
+            headers.request.key: exact;
+        }
+        actions = {
+            store;
+            @defaultonly learn;
+        }
         const default_action = learn();
         add_on_miss = true;
         size = 1;
@@ -43,8 +52,16 @@ control I(inout Headers headers, inout Metadata meta, inout standard_metadata_t 
         sm.egress_spec = 1;
     }
 }
-control E(inout Headers headers, inout Metadata meta, inout standard_metadata_t sm) { apply { } }
-control C(inout Headers headers, inout Metadata meta) { apply { } }
-control D(packet_out packet, in Headers headers) { apply { packet.emit(headers.request); } }
+control E(inout Headers headers, inout Metadata meta, inout standard_metadata_t sm) {
+    apply {}
+}
+control C(inout Headers headers, inout Metadata meta) {
+    apply {}
+}
+control D(packet_out packet, in Headers headers) {
+    apply {
+        packet.emit(headers.request);
+    }
+}
 
 V1Switch(P(), V(), I(), E(), C(), D()) main;

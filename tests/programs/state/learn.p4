@@ -13,10 +13,15 @@ header Request {
     bit<32> id;
 }
 
-struct Headers { Request request; }
-struct Metadata { }
+struct Headers {
+    Request request;
+}
+struct Metadata {}
 
-struct StoreData { bit<8> value; bit<32> id; }
+struct StoreData {
+    bit<8> value;
+    bit<32> id;
+}
 
 parser P(packet_in packet, out Headers headers, inout Metadata meta, inout standard_metadata_t sm) {
     state start {
@@ -24,7 +29,9 @@ parser P(packet_in packet, out Headers headers, inout Metadata meta, inout stand
         transition accept;
     }
 }
-control V(inout Headers headers, inout Metadata meta) { apply { } }
+control V(inout Headers headers, inout Metadata meta) {
+    apply {}
+}
 control I(inout Headers headers, inout Metadata meta, inout standard_metadata_t sm) {
     bit<8> command = headers.request.command;
 
@@ -41,7 +48,11 @@ control I(inout Headers headers, inout Metadata meta, inout standard_metadata_t 
     }
     action learn() {
         bit<32> id = allocate_flow_id();
-        bool added = add_entry("store", (StoreData){ value = headers.request.value, id = id }, headers.request.profile);
+        bool added = add_entry(
+            "store",
+            (StoreData){ value = headers.request.value, id = id },
+            headers.request.profile
+        );
         headers.request.result = added ? 8w1 : 8w2;
         headers.request.id = id;
         if (command == 3) {
@@ -57,16 +68,26 @@ control I(inout Headers headers, inout Metadata meta, inout standard_metadata_t 
     }
 
     table flows {
-        key = { headers.request.key: exact; }
-        actions = { @tableonly store; @defaultonly learn; }
+        key = {
+            headers.request.key: exact;
+        }
+        actions = {
+            @tableonly store;
+            @defaultonly learn;
+        }
         const default_action = learn();
         add_on_miss = true;
         idle_timeout_with_auto_delete = true;
         size = 3;
     }
     table kept {
-        key = { headers.request.key: exact; }
-        actions = { keep; @defaultonly learn_if; }
+        key = {
+            headers.request.key: exact;
+        }
+        actions = {
+            keep;
+            @defaultonly learn_if;
+        }
         const default_action = learn_if();
         add_on_miss = true;
         size = 8;
@@ -85,7 +106,15 @@ control I(inout Headers headers, inout Metadata meta, inout standard_metadata_t 
         sm.egress_spec = 1;
     }
 }
-control E(inout Headers headers, inout Metadata meta, inout standard_metadata_t sm) { apply { } }
-control C(inout Headers headers, inout Metadata meta) { apply { } }
-control D(packet_out packet, in Headers headers) { apply { packet.emit(headers.request); } }
+control E(inout Headers headers, inout Metadata meta, inout standard_metadata_t sm) {
+    apply {}
+}
+control C(inout Headers headers, inout Metadata meta) {
+    apply {}
+}
+control D(packet_out packet, in Headers headers) {
+    apply {
+        packet.emit(headers.request);
+    }
+}
 V1Switch(P(), V(), I(), E(), C(), D()) main;

@@ -77,9 +77,18 @@ control I(inout Headers headers, inout Metadata meta, inout standard_metadata_t 
             headers.request.key = key;
         }
         if (command & 4 != 0) {
-            added = add_entry_if(false, "store", { headers.request.value }, headers.request.profile);
+            added = add_entry_if(
+                false,
+                "store",
+                { headers.request.value },
+                headers.request.profile
+            );
         } else if (command & 8 == 0) {
-            added = add_entry("store", (StoreData){ value = headers.request.value }, headers.request.profile);
+            added = add_entry(
+                "store",
+                (StoreData){ value = headers.request.value },
+                headers.request.profile
+            );
         }
         headers.request.added = command & 8 != 0 ? 4w0 : added ? 4w1 : 4w2;
         if (command & 2 != 0) {

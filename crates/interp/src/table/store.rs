@@ -395,6 +395,10 @@ impl Table {
                 expired.push(entry.handle);
             }
         }
+        // Other tables count nothing of what packets do to them.
+        if !self.profiles_ns.is_empty() {
+            self.packets.n_notified += expired.len() as u64;
+        }
         expired.sort_unstable();
         expired
     }

@@ -522,9 +522,10 @@ mirrors! {
     }
 
     #[derive(PartialEq, Eq, Default)]
-    struct PacketWrites = "sd_packet_writes", 72 bytes {
+    struct PacketWrites = "sd_packet_writes", 88 bytes {
         n_added: u64,
         n_exists: u64,
+        n_race_lost: u64,
         n_full: u64,
         n_carried: u64,
         n_expired: u64,
@@ -532,6 +533,7 @@ mirrors! {
         n_deleted: u64,
         n_expired_control: u64,
         n_entries: u64,
+        n_notified: u64,
     }
 
     #[derive(PartialEq, Eq, Default)]

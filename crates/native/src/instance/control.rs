@@ -369,12 +369,14 @@ fn packet_writes_from(raw: abi::PacketWrites) -> PacketWrites {
     PacketWrites {
         n_added: raw.n_added,
         n_exists: raw.n_exists,
+        n_race_lost: raw.n_race_lost,
         n_full: raw.n_full,
         n_carried: raw.n_carried,
         n_expired: raw.n_expired,
         n_evicted: raw.n_evicted,
         n_deleted: raw.n_deleted,
         n_expired_control: raw.n_expired_control,
+        n_notified: raw.n_notified,
         n_entries: raw.n_entries,
     }
 }

@@ -245,7 +245,7 @@ impl Comparison {
                 }
                 let counts = model::Counts {
                     n_added: uses.packets.n_added,
-                    n_exists: uses.packets.n_exists,
+                    n_exists: uses.packets.n_exists + uses.packets.n_race_lost,
                     n_full: uses.packets.n_full,
                     n_expired: uses.packets.n_expired,
                     n_deleted: uses.packets.n_deleted,
@@ -317,4 +317,63 @@ fn n19_times_are_whole_milliseconds() {
     assert_eq!(table.entries.len(), 1);
     table.end(19_999 * MS);
     assert_eq!(table.entries.len(), 0);
+}
+
+/// C13: the control plane hears of an entry once each time that its timeout passes without a hit; the entry stays.
+#[test]
+fn c13_idle_entries_are_reported_once_per_timeout() {
+    let built = build_text("model.p4", include_str!("model.p4"), Some(64));
+    let told = built.program.tables.iter().nth(2).unwrap().0;
+    let instance = built.instance(1, BurstPath::Segments);
+    let interpreted = Interpreted(interp::switch(Arc::clone(&built.program), config()).unwrap());
+    let sides: [Box<dyn Side>; 2] = [Box::new(interpreted), Box::new(Compiled::new(&instance))];
+    for mut side in sides {
+        let mut now_ns = 0;
+        // Profile 0 is ten seconds, profile 1 thirty.
+        let packets = [1, 2].map(|key| Packet {
+            table: 2,
+            key,
+            value: 5,
+            profile: key as u8 - 1,
+            command: 0,
+            found: 0,
+            n: 0,
+        });
+        assert!(side.send(&packets).iter().all(|packet| packet.found == model::ADDED));
+        let mut n_told = 0;
+        for (passes_ns, hits, wanted) in [
+            (10_000 * MS - 1, false, vec![]),
+            (1, false, vec![1]),
+            (1, false, vec![]),
+            (9_999 * MS, false, vec![]),
+            // Twenty seconds and a nanosecond.
+            (MS, false, vec![1]),
+            (9_000 * MS, true, vec![]),
+            (9_999 * MS, false, vec![]),
+            (MS, false, vec![1]),
+            (20_000 * MS, false, vec![1, 2]),
+        ] {
+            now_ns += passes_ns;
+            side.pass_time(passes_ns);
+            if hits {
+                assert!(side.send(&packets).iter().all(|packet| packet.found == model::HIT));
+            }
+            let store = side.store();
+            let handles = store.take_expired(now_ns);
+            let mut keys: Vec<u64> = (handles.into_iter())
+                .map(|(table, handle)| {
+                    assert_eq!(table, told);
+                    match store.entry(table, handle).unwrap().matches.into_iter().next() {
+                        Some(Some(Match::Exact(key))) => key.to_u64().unwrap(),
+                        other => panic!("{other:?}"),
+                    }
+                })
+                .collect();
+            keys.sort_unstable();
+            assert_eq!(keys, wanted, "at {now_ns} ns");
+            n_told += wanted.len() as u64;
+        }
+        let uses = side.store().table_uses()[2];
+        assert_eq!((uses.packets.n_notified, uses.packets.n_expired, uses.n_entries), (n_told, 0, 2));
+    }
 }

