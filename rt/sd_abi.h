@@ -634,8 +634,9 @@ struct sd_meter_rates {
 /* Entries that packets have added to a table, and what became of them. */
 struct sd_packet_writes {
     uint64_t n_added;
-    /* Not added: the key had an entry; the table was full. */
+    /* Not added: the packet had added one before; another writer had, since the packet missed; the table was full. */
     uint64_t n_exists;
+    uint64_t n_race_lost;
     uint64_t n_full;
     /* Entries of packets that the control plane has carried over from another program. */
     uint64_t n_carried;
@@ -647,9 +648,13 @@ struct sd_packet_writes {
     uint64_t n_expired_control;
     /* Entries of packets that are there. */
     uint64_t n_entries;
+    /* Entries of whose timeout the control plane was told. */
+    uint64_t n_notified;
 };
 
 #define SD_DEFAULT_ENTRY UINT64_MAX
+/* In a trace, of a lookup that has missed: the key had an entry whose time is over. */
+#define SD_EXPIRED_ENTRY (UINT64_MAX - 1)
 
 /* --- Records: entries as byte strings of one size, see sd_table_records.h. --- */
 

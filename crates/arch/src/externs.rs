@@ -79,7 +79,7 @@ operations! {
     /// Hands the packet to a user-space reader; a result.
     PerfEventOutput = "perf_event_output",
     /// `(action of a table, data, profile of the timeout, condition)`: adds an entry with the key that the table has missed, if
-    /// the condition is true. The result is true if it was added. In the program: `(name, data, profile)`; the profile may be
+    /// the condition is true. The result is the number of an `ir::Added`. In the program: `(name, data, profile)`; the profile may be
     /// missing.
     AddEntry = "add_entry",
     /// `(condition, name, data, profile)`. Elaboration makes it an `add_entry`, as the others of tables with state below make

@@ -291,9 +291,9 @@ fn state(switch: &Switch) -> Json {
         let packets = found.packets;
         json!({
             "table": table, "entries": found.n_entries, "from_packets": packets.n_entries,
-            "added": packets.n_added, "exists": packets.n_exists, "full": packets.n_full,
+            "added": packets.n_added, "exists": packets.n_exists, "race_lost": packets.n_race_lost, "full": packets.n_full,
             "carried": packets.n_carried, "expired": packets.n_expired, "evicted": packets.n_evicted,
-            "deleted": packets.n_deleted,
+            "deleted": packets.n_deleted, "notified": packets.n_notified,
         })
     });
     Json::Array(rows.collect())

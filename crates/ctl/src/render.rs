@@ -61,11 +61,13 @@ pub fn render(request: &Request, result: &Json) -> String {
                 ("from packets", "from_packets"),
                 ("added", "added"),
                 ("exists", "exists"),
+                ("race lost", "race_lost"),
                 ("full", "full"),
                 ("carried", "carried"),
                 ("expired", "expired"),
                 ("evicted", "evicted"),
                 ("deleted", "deleted"),
+                ("notified", "notified"),
             ],
         ),
         Request::ShowProfiles { .. } => {

@@ -65,6 +65,9 @@ impl Switch {
             }
             state(&mut text, &tables);
         }
+        let help = "Digests and idle entries that no controller was told of: too many waited.";
+        text.family("siding_controller_lost_messages", "counter", help);
+        text.sample("siding_controller_lost_messages_total", &[], self.n_untold());
         for Counter { name, help, label, samples } in more {
             text.family(name, "counter", help);
             for (value, n) in samples {
@@ -101,6 +104,7 @@ fn state(text: &mut Text, tables: &[(String, TableUse)]) {
         let results = [
             ("added", packets.n_added),
             ("exists", packets.n_exists),
+            ("race_lost", packets.n_race_lost),
             ("full", packets.n_full),
             ("carried", packets.n_carried),
         ];
@@ -120,6 +124,10 @@ fn state(text: &mut Text, tables: &[(String, TableUse)]) {
             let labels = [("table", table.as_str()), ("origin", origin), ("cause", cause)];
             text.sample("siding_table_end_total", &labels, n);
         }
+    }
+    text.family("siding_table_notified", "counter", "Entries of whose timeout the control plane was told.");
+    for (table, packets) in &written {
+        text.sample("siding_table_notified_total", &[("table", table)], packets.n_notified);
     }
 }
 

@@ -577,6 +577,8 @@ impl Switch {
         let generation = plane.generation.as_mut().ok_or(SwitchError::NoProgram)?;
         let found = generation.compiled.program.tables.iter().find(|(_, declared)| declared.name == table);
         let id = found.map(|(id, _)| id);
+        // A longer timeout brings no entry back.
+        generation.control.remove_ended(self.shared.clock.now_ns());
         Ok(id.is_some_and(|id| generation.control.set_profile(id, profile, timeout_ns)))
     }
 

@@ -1,6 +1,7 @@
 //! Tables with state: `add_entry`, timers of entries, and what the table has to be for them (PNA 0.7, "Tables with add-on-miss"
 //! and "Table entry timeout notification").
 
+use crate::assign::resized;
 use crate::body::Body;
 use crate::codes;
 use crate::elaborator::{Elaborator, TableInForce};
@@ -12,8 +13,8 @@ use check::value::Value;
 use diagnostics::{Diagnostic, Span};
 use ir::lookup::get;
 use ir::{
-    AddOnMiss, Arg, Expr, ExprKind, Place, ProcedureId, StmtKind, TableId, TerminatorKind, Timeout, Type,
-    WhenFull,
+    AddOnMiss, Added, Arg, BinaryOp, Bits, Expr, ExprKind, Place, ProcedureId, StmtKind, TableId,
+    TerminatorKind, Timeout, Type, WhenFull,
 };
 use num_traits::ToPrimitive;
 
@@ -26,10 +27,12 @@ const ADDED_MAX: u64 = 1 << 30;
 const PROFILE_BITS: u32 = 8;
 
 /// The ways in which an action, with the actions that it calls, writes the entries of its table.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Uses {
     adds: bool,
     sets_timers: bool,
+    /// The actions of new entries, as indices in the table's list, and the calls that name them.
+    added: Vec<(u32, Span)>,
 }
 
 impl<'p> Elaborator<'p> {
@@ -268,6 +271,19 @@ impl<'p> Elaborator<'p> {
                     "make the table larger",
                 );
             }
+            // Others that add entries are reported above, or marked with `@defaultonly`.
+            let mut added: Vec<_> = uses.iter().flat_map(|uses| uses.added.iter().copied()).collect();
+            added.retain(|(action, _)| default == Some(*action) && uses[*action as usize].adds);
+            added.dedup();
+            for (action, span) in added {
+                let element = &def.actions[action as usize];
+                fault(
+                    span,
+                    format!("action `{}` adds entries itself", self.p.actions[element.action].name),
+                    "a new entry cannot have an action that adds one",
+                    "name another action of the table",
+                );
+            }
             if !default.and_then(|i| uses.get(i as usize)).is_some_and(|uses| uses.adds) {
                 fault(
                     def.span,
@@ -286,8 +302,13 @@ impl<'p> Elaborator<'p> {
         while let Some(procedure) = left.pop().and_then(|id| get(&self.out.procedures, id)) {
             for (_, node) in procedure.graph.nodes.iter() {
                 for stmt in &node.stmts {
-                    let StmtKind::Extern { op, .. } = &stmt.kind else { continue };
+                    let StmtKind::Extern { op, args, .. } = &stmt.kind else { continue };
                     uses.adds |= *op == ExternOp::AddEntry;
+                    if let (ExternOp::AddEntry, Some(Arg::Table { action: Some(action), .. })) =
+                        (*op, args.first())
+                    {
+                        uses.added.push((*action, stmt.span));
+                    }
                     uses.sets_timers |= *op == ExternOp::SetTimer;
                 }
                 if let TerminatorKind::Call { procedure, .. } = node.terminator.kind
@@ -346,7 +367,10 @@ impl<'p> Body<'_, 'p> {
         if e.ty == Types::VOID {
             return None;
         }
-        let added = Expr::read(done, Type::Bool);
+        let number = Expr::read(done, Type::Bit(Added::BITS));
+        let n_done = Expr::bit(Added::BITS, u128::from(Added::N_DONE));
+        let added = ExprKind::Binary(BinaryOp::Lt, Box::new(number), Box::new(n_done));
+        let added = Expr::new(added, Type::Bool);
         Some(match self.ty(e.ty) {
             Type::Bit(width) => {
                 let (zero, one) = (Expr::bit(width, 0), Expr::bit(width, 1));
@@ -405,7 +429,7 @@ impl<'p> Body<'_, 'p> {
         e: &Checked,
     ) -> Option<Expr> {
         let table = self.own_table("`add_entry`", e.span)?;
-        let done = self.temporary(Type::Bool, e.span);
+        let done = self.temporary(Type::Bit(Added::BITS), e.span);
         // Without arguments the call is at fault, which has been reported, or is with the action in its list.
         let args = self.new_entry(table, name?, data?, profile, condition).unwrap_or_default();
         self.table_operation(ExternOp::AddEntry, args, Some(done.clone()), e.span);
@@ -530,22 +554,18 @@ impl<'p> Body<'_, 'p> {
         }
         let mut fitted = Vec::new();
         for (value, ty) in values.into_iter().zip(types) {
-            let value = match (value.as_const(), &ty) {
-                // A number without width, or one that is known: it takes the width of the parameter.
-                (Some(known), Type::Bit(width)) if known.resize(*width).resize(known.width()) == *known => {
-                    Expr::new(ExprKind::Const(known.resize(*width)), ty.clone())
-                }
-                _ => value,
+            // A number that is known takes the type of the parameter if that has it.
+            let value = match value.as_const().and_then(|known| as_number(known, &value.ty, &ty)) {
+                Some(number) => Expr::new(ExprKind::Const(number), ty.clone()),
+                None => value,
             };
-            // `bool` and `bit<1>`, numbers and newtypes over them: what counts is the width.
-            if value.ty.width_bits() != ty.width_bits() {
-                let width =
-                    |ty: &Type| ty.width_bits().map_or("no width".to_string(), |n| format!("{n} bits"));
+            // Newtypes are what they are made of.
+            if value.ty != ty {
                 let message = format!(
                     "action `{}` takes a value of {} where it gets one of {}",
                     def.name,
-                    width(&ty),
-                    width(&value.ty)
+                    described(&ty),
+                    described(&value.ty)
                 );
                 self.fault(
                     data.span,
@@ -569,5 +589,29 @@ impl<'p> Body<'_, 'p> {
         }
         let Type::Struct(id) = self.e.ty(ty) else { return None };
         Some(self.e.out.structs[id].fields.iter().map(|field| field.name.clone()).collect())
+    }
+}
+
+/// A known number in another type; `None` if one of the two is no type of numbers, or the number is out of range.
+fn as_number(known: &Bits, from: &Type, to: &Type) -> Option<Bits> {
+    let (Type::Bit(_) | Type::Int(_), Type::Bit(width) | Type::Int(width)) = (from, to) else { return None };
+    let number = resized(known, from.is_signed(), *width);
+    // With room for the sign of either.
+    let wide = known.width().max(*width) + 1;
+    let is_same = resized(&number, to.is_signed(), wide) == resized(known, from.is_signed(), wide);
+    is_same.then_some(number)
+}
+
+/// A type in words.
+fn described(ty: &Type) -> String {
+    match ty {
+        Type::Bool => "type bool".to_string(),
+        Type::Bit(1) => "1 bit".to_string(),
+        Type::Bit(width) => format!("{width} bits"),
+        Type::Int(width) => format!("{width} bits with sign"),
+        Type::Varbit(_) => "variable width".to_string(),
+        Type::Error => "type error".to_string(),
+        Type::Enum(_) => "an enum".to_string(),
+        Type::Struct(_) | Type::Stack { .. } | Type::Array { .. } => "several parts".to_string(),
     }
 }

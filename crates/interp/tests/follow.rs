@@ -143,8 +143,14 @@ fn a_table_tells_what_it_found() {
     let seen = Seen { bytes: &[], cursor_bits: 0, values: &All(5) };
     let matches = vec![Some(Match::Exact(Bits::new(16, 4)))];
     let hit = HitEntry { serial: 8, matches: &matches, priority: 0, is_const: false, n_hits: 2 };
-    let found =
-        LookedUp { keys: &[Bits::new(16, 4)], hit: Some(hit), action: Some(0), member: None, n_entries: 1 };
+    let found = LookedUp {
+        keys: &[Bits::new(16, 4)],
+        hit: Some(hit),
+        action: Some(0),
+        member: None,
+        n_entries: 1,
+        has_expired: false,
+    };
     // The first point is that of the node.
     follower.lookup(1, &found, seen, &mut last);
     // The key is the one that was looked up, not the variable.

@@ -232,6 +232,47 @@ impl Sync {
     }
 }
 
+/// The end of `add_entry`. Its number is the result of the operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    Done,
+    /// An older entry has made room.
+    Evicted,
+    /// Not added: the key has an entry.
+    Exists,
+    /// Not added: the table is full.
+    Full,
+    /// Not added: the condition of the call does not hold.
+    NotAsked,
+}
+
+impl Added {
+    /// Bits of its number.
+    pub const BITS: u32 = 8;
+    /// Numbers below this one: the entry was added.
+    pub const N_DONE: u32 = 2;
+
+    const ALL: [Added; 5] = [Added::Done, Added::Evicted, Added::Exists, Added::Full, Added::NotAsked];
+
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    pub fn from_number(number: u8) -> Option<Added> {
+        Added::ALL.get(usize::from(number)).copied()
+    }
+
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Added::Done => "added",
+            Added::Evicted => "added, in the place of one that was not hit for long",
+            Added::Exists => "not added: the key has an entry",
+            Added::Full => "not added: the table is full",
+            Added::NotAsked => "not added: the condition does not hold",
+        }
+    }
+}
+
 /// A change of a value in an entry that one operation can make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataUpdate {

@@ -493,7 +493,7 @@ impl TableCount {
             TableCount::Entries => found.n_entries,
             TableCount::FromPackets => packets.n_entries,
             TableCount::Added => packets.n_added,
-            TableCount::Exists => packets.n_exists,
+            TableCount::Exists => packets.n_exists + packets.n_race_lost,
             TableCount::Full => packets.n_full,
             TableCount::Carried => packets.n_carried,
             TableCount::Expired => packets.n_expired,

@@ -67,9 +67,12 @@ impl<B: Observed + Store> Dut for BlockByBlock<B> {
     }
 
     fn set_profile(&mut self, table: &str, profile: u8, timeout_ns: u64) -> bool {
+        let now_ns = self.device.switch.now_ns();
         let runner = &mut self.device.switch.runner;
         let found = runner.program().tables.iter().find(|(_, declared)| declared.name == table);
         let id = found.map(|(id, _)| id);
+        // A longer timeout brings no entry back.
+        runner.remove_ended(now_ns);
         id.is_some_and(|id| runner.set_profile(id, profile, timeout_ns))
     }
 

@@ -137,7 +137,12 @@ pub enum LookupOutcome<'a> {
         member: Option<u32>,
     },
     /// The default action runs. `n_entries` are those of the table.
-    Miss { action: Option<u32>, n_entries: u64 },
+    Miss {
+        action: Option<u32>,
+        n_entries: u64,
+        /// The key had an entry, whose time is over.
+        has_expired: bool,
+    },
 }
 
 /// The entry of a table that was hit.

@@ -54,6 +54,8 @@ pub struct LookedUp<'a> {
     pub member: Option<u32>,
     /// Number of entries in the table.
     pub n_entries: u64,
+    /// It missed: the time of the key's entry is over.
+    pub has_expired: bool,
 }
 
 /// Makes [events](crate::Event) of what another backend does with the same program.

@@ -172,11 +172,12 @@ fn told(step: &Step, before: &[Step], rest: &[Step]) -> String {
             Some(case) => format!("switch on {value} takes its case {case}"),
             None => format!("switch on {value} takes its default"),
         },
-        What::Table { table, keys, hit: found, action, n_entries } => {
+        What::Table { table, keys, hit: found, action, n_entries, expired } => {
             let text = with(format!("Table `{table}` is applied"), "with", &assignments(keys));
             let outcome = match found {
                 Some(found) => hit(found),
                 None if keys.is_empty() => "it has no key".to_string(),
+                None if *expired => "it misses, as the time of the entry is over".to_string(),
                 None if *n_entries == Some(0) => "it misses, as it has no entries".to_string(),
                 None => "it misses".to_string(),
             };

@@ -172,6 +172,9 @@ pub enum What {
         /// Number of entries that the table had when it was missed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         n_entries: Option<u64>,
+        /// The key had an entry, whose time is over.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        expired: bool,
     },
     Called {
         kind: String,

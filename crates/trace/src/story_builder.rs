@@ -11,7 +11,7 @@ use crate::{
 };
 use arch::{BlockRole, ExternOp, FieldRole, ParamRole};
 use diagnostics::{SourceMap, Span};
-use ir::{Bits, MatchKind, ProcedureKind, TableId};
+use ir::{Added, Bits, MatchKind, ProcedureKind, TableId};
 use std::collections::BTreeSet;
 
 /// An observer that collects a [`Story`].
@@ -180,7 +180,7 @@ impl<'s> StoryBuilder<'s> {
             told
         });
         let keys = keys.collect();
-        let mut n_entries = None;
+        let (mut n_entries, mut expired) = (None, false);
         let (hit, action) = match outcome {
             LookupOutcome::Hit { entry, action, member } => {
                 let matched = (decl.keys.iter().zip(formats))
@@ -194,13 +194,14 @@ impl<'s> StoryBuilder<'s> {
                 hit.entry = hit.entry.filter(|_| !decl.has_state());
                 (Some(hit), action)
             }
-            LookupOutcome::Miss { action, n_entries: n } => {
-                n_entries = Some(*n).filter(|_| !decl.keys.is_empty());
+            LookupOutcome::Miss { action, n_entries: n, has_expired } => {
+                expired = *has_expired;
+                n_entries = Some(*n).filter(|_| !decl.keys.is_empty() && !expired);
                 (None, action)
             }
         };
         let action = action.and_then(|i| decl.actions.get(i as usize)).map(|a| a.name.to_string());
-        self.push(span, What::Table { table: decl.name.to_string(), keys, hit, action, n_entries });
+        self.push(span, What::Table { table: decl.name.to_string(), keys, hit, action, n_entries, expired });
     }
 
     /// The header of a field, if it is invalid. Blocks may call the same headers by different names.
@@ -282,7 +283,10 @@ impl<'s> StoryBuilder<'s> {
             .collect();
         let object = call.object.map(|id| variables.program.objects[id].name.to_string());
         let result = result.map(|v| match call.op {
-            ExternOp::AddEntry => v.is_true().to_string(),
+            ExternOp::AddEntry => {
+                let added = v.to_u64().and_then(|n| u8::try_from(n).ok()).and_then(Added::from_number);
+                added.map_or_else(|| plain.value(v), |added| added.in_words().to_string())
+            }
             _ => plain.value(v),
         });
         self.push(span, What::Extern { name: call.name.to_string(), object, args, result });

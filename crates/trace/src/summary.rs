@@ -193,7 +193,7 @@ impl Decision<'_> {
 
 fn decided(step: &Step, statement: Option<&Statement>, places: &Places) -> Option<String> {
     let decision = match &step.what {
-        What::Table { table, keys, hit, action, n_entries } => {
+        What::Table { table, keys, hit, action, n_entries, expired } => {
             let values: Vec<&str> = keys.iter().map(|key: &Named| key.text.as_str()).collect();
             let values = values.join(", ");
             let outcome = match (hit, n_entries) {
@@ -202,6 +202,7 @@ fn decided(step: &Step, statement: Option<&Statement>, places: &Places) -> Optio
                     None => format!("hit with {values}"),
                 },
                 (None, _) if keys.is_empty() => NO_KEY.to_string(),
+                (None, _) if *expired => format!("missed {values} (its entry has expired)"),
                 (None, Some(1)) => format!("missed {values} (1 entry)"),
                 (None, Some(n)) => format!("missed {values} ({n} entries)"),
                 (None, None) => format!("missed {values}"),

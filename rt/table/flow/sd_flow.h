@@ -24,6 +24,11 @@
 
 #include "table/exact/sd_exact.h"
 
+/* Tests that try all orders of steps have them end here; `bucket`: where its lock is free. */
+#if !defined(SD_FLOW_TEST_STEP)
+#define SD_FLOW_TEST_STEP(bucket) ((void)(bucket))
+#endif
+
 #define SD_FLOW_SLOTS SD_EXACT_SLOTS
 #define SD_FLOW_REACH_MAX 7u
 /* Profiles of timeouts of a table. */
@@ -253,6 +258,7 @@ static SD_UNUSED __attribute__((noinline)) struct sd_flow_entry *sd_flow_search(
     for (uint32_t word = sd_flow_word(home_bucket), before;;) {
         for (uint32_t i = 0; i <= SD_FLOW_REACH(word); i++) {
             uint8_t *bucket = sd_flow_bucket(t, shape, sd_flow_behind(t, home, i));
+            SD_FLOW_TEST_STEP(NULL);
             struct sd_flow_entry *e = sd_flow_find_in(shape, bucket, key, hash, &lane);
             if (e)
                 return e;
@@ -271,8 +277,10 @@ SD_ALWAYS_INLINE struct sd_flow_entry *sd_flow_find_any(const struct sd_flow *t,
     uint32_t lane;
     uint8_t *bucket = sd_flow_bucket(t, shape, sd_flow_home(t, hash));
     uint32_t before = sd_flow_word(bucket);
+    SD_FLOW_TEST_STEP(NULL);
     struct sd_flow_entry *e = sd_flow_find_in(shape, bucket, key, hash, &lane);
     if (SD_UNLIKELY(!e)) {
+        SD_FLOW_TEST_STEP(NULL);
         uint32_t word = sd_flow_word(bucket);
         if (SD_LIKELY(SD_FLOW_REACH(before | word) == 0 && SD_FLOW_MOVES(word) == SD_FLOW_MOVES(before)))
             return NULL;

@@ -381,10 +381,11 @@ static const SD_UNUSED struct sd_entry_ops sd_flow_entry_ops = {
 
 /* --- Timeouts and counts --- */
 
-/* Removes all entries that have ended. Returns their number. */
+/* Removes all entries that have ended, and gives slots back that the control plane has emptied. Returns the number of entries. */
 SD_LOCAL uint32_t sd_flow_remove_ended(struct sd_table *t, uint64_t now_ns)
 {
     uint32_t n_removed = 0;
+    sd_flow_collect(&t->flow, sd_flow_control_writer(t));
     for (uint32_t at = 0; t->flow.deletes && at < t->flow.n_buckets; at += SD_FLOW_N_SWEPT) {
         uint32_t n = t->flow.n_buckets - at < SD_FLOW_N_SWEPT ? t->flow.n_buckets - at : SD_FLOW_N_SWEPT;
         if (!sd_flow_wait(t))
@@ -415,6 +416,7 @@ SD_LOCAL uint32_t sd_flow_take_expired(struct sd_table *t, uint64_t now_ns, uint
         *sd_flow_reported_ns(t, e) = now_ns;
         __atomic_fetch_or(&e->flags, SD_FLOW_REPORTED, __ATOMIC_RELAXED);
         handles[n++] = sd_flow_handle(&t->flow, e);
+        sd_flow_control_writer(t)->n_reported++;
     }
     sd_epoch_end_control(t->epochs);
     return n;
@@ -427,9 +429,12 @@ SD_LOCAL void sd_flow_counts(const struct sd_table *t, struct sd_packet_writes *
         const struct sd_flow_writer *w = &t->flow_writers[i];
         if (i < t->n_workers) {
             counts->n_added += __atomic_load_n(&w->n_added[SD_FLOW_ADDED], __ATOMIC_RELAXED);
-            counts->n_exists += __atomic_load_n(&w->n_added[SD_FLOW_EXISTS], __ATOMIC_RELAXED);
+            uint64_t n_race_lost = __atomic_load_n(&w->n_race_lost, __ATOMIC_RELAXED);
+            counts->n_exists += __atomic_load_n(&w->n_added[SD_FLOW_EXISTS], __ATOMIC_RELAXED) - n_race_lost;
+            counts->n_race_lost += n_race_lost;
             counts->n_full += __atomic_load_n(&w->n_added[SD_FLOW_FULL], __ATOMIC_RELAXED);
         }
+        counts->n_notified += __atomic_load_n(&w->n_reported, __ATOMIC_RELAXED);
         counts->n_carried += __atomic_load_n(&w->n_carried, __ATOMIC_RELAXED);
         counts->n_expired += __atomic_load_n(&w->n_expired[0], __ATOMIC_RELAXED);
         counts->n_evicted += __atomic_load_n(&w->n_evicted, __ATOMIC_RELAXED);

@@ -104,13 +104,18 @@ SD_ALWAYS_INLINE struct sd_found sd_flow_lookup_finish(struct sd_worker *w, stru
     struct sd_flow_writer *writer = &t->flow_writers[w->index];
     struct sd_flow_shape shape = sd_flow_table_shape(t, type, key_bytes);
     struct sd_flow_entry *e = sd_flow_find_any(&t->flow, shape, key, state->hash);
-    if (e && type->deletes && SD_UNLIKELY(sd_flow_has_ended(&t->flow, e, w->now_ns)))
-        e = NULL;
+    bool has_ended = e && type->deletes && SD_UNLIKELY(sd_flow_has_ended(&t->flow, e, w->now_ns));
+    e = has_ended ? NULL : e;
     writer->found = e;
     if (!e) {
+        writer->has_added = false;
         writer->hash = state->hash;
         memcpy(writer->key, key, key_bytes);
-        return sd_table_miss(w, packet, table, type);
+        struct sd_found missed = sd_table_miss(w, packet, table, type);
+#ifdef SD_WANTS_HANDLES
+        missed.handle = has_ended ? SD_EXPIRED_ENTRY : missed.handle;
+#endif
+        return missed;
     }
     if (type->has_idle_timeout && type->restarts_on_hit)
         sd_flow_restart(e, w->now_ns);
@@ -128,32 +133,42 @@ SD_ALWAYS_INLINE struct sd_found sd_flow_lookup_finish(struct sd_worker *w, stru
 /* The table is full: entries that have ended make room, and then, if the table may evict, one that was not hit for long. */
 static SD_UNUSED __attribute__((noinline)) enum sd_flow_status
 sd_flow_add_when_full(struct sd_flow *flow, struct sd_flow_writer *writer, bool evicts, struct sd_flow_entry head,
-                      const void *data, uint32_t data_bytes, uint64_t now_ns)
+                      const void *data, uint32_t data_bytes, uint64_t now_ns, bool *is_evicted)
 {
     struct sd_flow_entry *added;
     uint32_t n = flow->n_buckets < SD_FLOW_N_SWEPT_WHEN_FULL ? flow->n_buckets : SD_FLOW_N_SWEPT_WHEN_FULL;
     bool has_room = flow->deletes && sd_flow_sweep(flow, writer, n, now_ns) > 0;
-    if (!has_room && !(evicts && sd_flow_evict(flow, writer, writer->hash)))
+    *is_evicted = !has_room && evicts && sd_flow_evict(flow, writer, writer->hash);
+    if (!has_room && !*is_evicted)
         return SD_FLOW_FULL;
     writer->n_added[SD_FLOW_FULL]--;
     return sd_flow_add(flow, writer, flow->shape, writer->key, writer->hash, head, 0, data, data_bytes, now_ns, &added);
 }
 
-/* Adds an entry for the key that the worker has missed; false if it was not added. */
-SD_ALWAYS_INLINE bool sd_table_add_entry(struct sd_worker *w, uint32_t table, const struct sd_table_type *type,
-                                         uint32_t action, const void *data, uint32_t data_bytes, uint8_t profile)
+/* The end of sd_table_add_entry: the numbers of ir::Added. */
+enum sd_added { SD_ADDED_DONE, SD_ADDED_EVICTED, SD_ADDED_EXISTS, SD_ADDED_FULL, SD_ADDED_NOT_ASKED };
+
+/* Adds an entry for the key that the worker has missed. Returns an enum sd_added. */
+SD_ALWAYS_INLINE uint8_t sd_table_add_entry(struct sd_worker *w, uint32_t table, const struct sd_table_type *type,
+                                            uint32_t action, const void *data, uint32_t data_bytes, uint8_t profile)
 {
     struct sd_table *t = &w->instance->tables[table];
     struct sd_flow_writer *writer = &t->flow_writers[w->index];
     struct sd_flow_shape shape = sd_flow_table_shape(t, type, type->key_bytes);
     struct sd_flow_entry head = {.action = (uint16_t)action, .profile = profile}, *added;
+    bool is_evicted = false;
     if (SD_UNLIKELY(writer->found != NULL))
-        return false;
+        return SD_ADDED_EXISTS;
     enum sd_flow_status status = sd_flow_add(&t->flow, writer, shape, writer->key, writer->hash, head, 0, data, data_bytes,
                                              w->now_ns, &added);
     if (SD_UNLIKELY(status == SD_FLOW_FULL) && (type->deletes || type->evicts))
-        status = sd_flow_add_when_full(&t->flow, writer, type->evicts, head, data, data_bytes, w->now_ns);
-    return status == SD_FLOW_ADDED;
+        status = sd_flow_add_when_full(&t->flow, writer, type->evicts, head, data, data_bytes, w->now_ns, &is_evicted);
+    if (SD_UNLIKELY(status == SD_FLOW_EXISTS))
+        writer->n_race_lost += !writer->has_added;
+    writer->has_added = writer->has_added || status == SD_FLOW_ADDED;
+    if (SD_LIKELY(status == SD_FLOW_ADDED))
+        return is_evicted ? SD_ADDED_EVICTED : SD_ADDED_DONE;
+    return status == SD_FLOW_EXISTS ? SD_ADDED_EXISTS : SD_ADDED_FULL;
 }
 
 /* A number that no packet has taken, from 1 on; 0: none is left. */

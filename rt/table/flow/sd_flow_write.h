@@ -52,8 +52,12 @@ struct sd_flow_writer {
     uint64_t n_expired[2], n_removed[2];
     /* Entries of packets that have made room, and that come from another program. */
     uint64_t n_evicted, n_carried;
+    /* Additions whose key had an entry that another writer had added since the lookup; entries that were reported. */
+    uint64_t n_race_lost, n_reported;
     /* The last lookup: its entry, and if there was none its hash and a copy of its key. */
     struct sd_flow_entry *found;
+    /* It has added one since. */
+    bool has_added;
     uint64_t hash;
     uint8_t *key;
 } __attribute__((aligned(SD_LINE_BYTES)));
@@ -153,6 +157,7 @@ SD_ALWAYS_INLINE bool sd_flow_try_lock(uint8_t *bucket)
 /* Returns the word, without the lock. */
 SD_ALWAYS_INLINE uint32_t sd_flow_lock(uint8_t *bucket)
 {
+    SD_FLOW_TEST_STEP(bucket);
     while (SD_UNLIKELY(!sd_flow_try_lock(bucket)))
         while (sd_flow_word(bucket) & SD_FLOW_LOCK)
             sd_relax();
@@ -162,6 +167,7 @@ SD_ALWAYS_INLINE uint32_t sd_flow_lock(uint8_t *bucket)
 /* Changes the word of a home whose lock one holds, and gives the lock back unless the new word has it. */
 SD_ALWAYS_INLINE void sd_flow_set_word(uint8_t *bucket, uint32_t word)
 {
+    SD_FLOW_TEST_STEP(NULL);
     __atomic_store_n(sd_flow_word_at(bucket), (uint16_t)word, __ATOMIC_RELEASE);
 }
 
@@ -213,6 +219,16 @@ SD_ALWAYS_INLINE bool sd_flow_room(struct sd_flow *t, struct sd_flow_shape shape
     return false;
 }
 
+/* A free slot, after those of this writer have been given back that no reader can have any more. */
+static SD_UNUSED __attribute__((noinline)) bool sd_flow_room_again(struct sd_flow *t, struct sd_flow_writer *w, uint32_t home,
+                                                                   uint32_t word, struct sd_flow_place *place)
+{
+    if (w->n_waiting == 0)
+        return false;
+    sd_flow_collect(t, w);
+    return sd_flow_room(t, t->shape, home, word, place);
+}
+
 /* Makes an entry in a slot that sd_flow_room has found, for all to see. Returns the home's new word, which is not stored. */
 SD_ALWAYS_INLINE uint32_t sd_flow_fill(struct sd_flow *t, struct sd_flow_shape shape, uint32_t word,
                                        const struct sd_flow_place *place, const void *key, uint64_t hash,
@@ -238,6 +254,7 @@ SD_ALWAYS_INLINE uint32_t sd_flow_fill(struct sd_flow *t, struct sd_flow_shape s
         uint8_t *home_bucket = sd_flow_bucket(t, shape, sd_flow_home(t, hash));
         sd_flow_set_word(home_bucket, word | SD_FLOW_LOCK);
     }
+    SD_FLOW_TEST_STEP(NULL);
     sd_flow_set_tag(bucket, place->lane, (uint16_t)hash);
     if (SD_UNLIKELY(place->distance > 0))
         sd_flow_set_word(bucket, sd_flow_word(bucket) & ~SD_FLOW_LOCK);
@@ -326,7 +343,7 @@ SD_ALWAYS_INLINE enum sd_flow_status sd_flow_add(struct sd_flow *t, struct sd_fl
     }
     if (SD_UNLIKELY(!sd_flow_take_one(t, w)))
         goto out;
-    if (SD_UNLIKELY(!sd_flow_room(t, shape, home, word, &place))) {
+    if (SD_UNLIKELY(!sd_flow_room(t, shape, home, word, &place)) && !sd_flow_room_again(t, w, home, word, &place)) {
         sd_flow_give_one(t, w);
         goto out;
     }
@@ -353,7 +370,8 @@ SD_LOCAL bool sd_flow_replace(struct sd_flow *t, struct sd_flow_writer *w, const
     uint32_t word = sd_flow_lock(home_bucket);
     struct sd_flow_place old_place, place;
     const struct sd_flow_entry *old = sd_flow_find_place(t, t->shape, key, hash, word, &old_place);
-    if (may_remove && old && !sd_flow_has_ended(t, old, now_ns) && sd_flow_room(t, t->shape, home, word, &place)) {
+    if (may_remove && old && !sd_flow_has_ended(t, old, now_ns) &&
+        (sd_flow_room(t, t->shape, home, word, &place) || sd_flow_room_again(t, w, home, word, &place))) {
         head.flags |= old->flags & SD_FLOW_BY_CONTROLLER;
         word = sd_flow_fill(t, t->shape, word, &place, key, hash, head, own_timeout_ns, data, data_bytes, now_ns);
         word = (word & ~(127u << 8)) | ((word + SD_FLOW_MOVE) & 127u << 8);

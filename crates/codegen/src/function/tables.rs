@@ -13,7 +13,9 @@ use crate::text::names::{Unique, member as member_name};
 use crate::text::types::{Repr, packed, repr, size_bytes, width_of};
 use ir::layout::leaves;
 use ir::lookup::{get, index};
-use ir::{Arg, Bits, Expr, Key, Match, MatchKind, Place, ProcedureId, Sync, TableAction, TableId, Type};
+use ir::{
+    Added, Arg, Bits, Expr, Key, Match, MatchKind, Place, ProcedureId, Sync, TableAction, TableId, Type,
+};
 
 pub(crate) fn kind_name(kind: MatchKind) -> &'static str {
     match kind {
@@ -367,11 +369,11 @@ impl<'p> Func<'_, 'p> {
         let (profile, adds) = (self.small(args, 2), self.condition(args, 3));
         let number = cx.names.actions(*table).get(*action as usize).cloned().unwrap_or_default();
         let call = format!(
-            "{adds} && sd_table_add_entry(w, {}, {number}, {data}, {size}, (uint8_t){profile})",
+            "{adds} ? sd_table_add_entry(w, {}, {number}, {data}, {size}, (uint8_t){profile}) : SD_ADDED_NOT_ASKED",
             cx.table_arguments(*table)
         );
-        let added = self.bind("bool", &call);
-        self.set_result(result, &Scalar::atom(added, Class::Int), 1);
+        let added = self.bind("uint8_t", &call);
+        self.set_result(result, &Scalar::atom(added, Class::Int), Added::BITS);
     }
 
     /// Suspends a packet of a large program.

@@ -37,6 +37,15 @@ pub fn elaborate_for(text: &str, purpose: Purpose) -> Result<Program, Vec<String
     Ok(program)
 }
 
+/// The errors of the checker.
+#[allow(dead_code, reason = "not every test needs it")]
+pub fn check_errors(text: &str) -> Vec<String> {
+    let parsed = syntax::parse("test.p4", text.to_string(), &Includes, &syntax::Options::default());
+    let checked = check::check(parsed, &check::Options::default());
+    let errors = checked.diagnostics.iter().filter(|d| d.is_error());
+    errors.map(|d| format!("{}: {}", d.code.id, d.message)).collect()
+}
+
 /// A program for v1model with these declarations, states of the parser, and inside of the ingress control.
 pub fn v1model(declarations: &str, parser: &str, ingress: &str) -> String {
     format!(

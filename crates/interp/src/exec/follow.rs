@@ -139,7 +139,10 @@ impl Follow for Follower {
             let (action, member) = (found.action, found.member);
             let outcome = match &found.hit {
                 Some(entry) => LookupOutcome::Hit { entry: entry.clone(), action, member },
-                None => LookupOutcome::Miss { action, n_entries: found.n_entries },
+                None => {
+                    let (n_entries, has_expired) = (found.n_entries, found.has_expired);
+                    LookupOutcome::Miss { action, n_entries, has_expired }
+                }
             };
             let keys = self.frame.range(code.keys);
             let span = exe.spans[pc];

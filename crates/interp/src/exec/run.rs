@@ -274,7 +274,10 @@ impl<E: ExternHost> Machine<'_, E> {
                 Some(entry) => {
                     LookupOutcome::Hit { entry: entry.into(), action: index, member: found.member }
                 }
-                None => LookupOutcome::Miss { action: index, n_entries: found.n_entries },
+                None => {
+                    let (n_entries, has_expired) = (found.n_entries, found.has_expired);
+                    LookupOutcome::Miss { action: index, n_entries, has_expired }
+                }
             };
             let keys = packet.frame.range(code.keys);
             observer.event(exe, span, Event::Lookup { table: code.table, keys, outcome });

@@ -6,9 +6,9 @@ use super::{CloneKind, CloneRequest, DigestMessage, Externs, ObjectState, Preser
 use crate::exec::{Access, ExternEnd, ExternHost, LookedUp, StopReason};
 use crate::load::{ExternArg, ExternCall, Slot};
 use crate::meter::Colour;
-use crate::table::{Added, EntryRef};
+use crate::table::EntryRef;
 use arch::{DirectObjects, ExternOp, FieldRole, Unit};
-use ir::{Action, Bits, DataUpdate, Step};
+use ir::{Action, Added, Bits, DataUpdate, Step};
 
 impl ExternHost for Externs {
     fn call(&mut self, call: &ExternCall, access: &mut Access<'_>) -> ExternEnd {
@@ -149,7 +149,7 @@ impl Externs {
             ExternOp::PerfEventOutput => access.set_result(&Bits::zero(32)),
             ExternOp::AddEntry => {
                 let added = add_entry(access);
-                access.set_result(&Bits::bool(added));
+                access.set_result(&Bits::new(Added::BITS, u128::from(added.number())));
             }
             ExternOp::SetTimer => set_timer(access),
             ExternOp::StoreData => store_data(access),
@@ -388,17 +388,21 @@ impl Externs {
     }
 }
 
-/// Adds the entry that a packet asks for after a miss; true if it was added.
-fn add_entry(access: &mut Access<'_>) -> bool {
-    let (Some((table, Some(index))), Some(missed)) = (access.table(0), access.missed) else { return false };
+/// Adds the entry that a packet asks for after a miss.
+fn add_entry(access: &mut Access<'_>) -> Added {
+    if !is_true(access, 3) {
+        return Added::NotAsked;
+    }
+    let (Some((table, Some(index))), Some(missed)) = (access.table(0), access.missed) else {
+        return Added::Exists;
+    };
     // An action of an entry adds none: the key has one.
-    if !is_true(access, 3) || missed.table != table || access.entry_of(table) != Some(EntryRef::Default) {
-        return false;
+    if missed.table != table || access.entry_of(table) != Some(EntryRef::Default) {
+        return Added::Exists;
     }
     let profile = access.number(2).and_then(|profile| u8::try_from(profile).ok()).unwrap_or(0);
     let action = Action { index, data: access.values(1) };
-    let added = access.tables.add_on_miss(table, &missed.keys, action, profile, access.now_ns);
-    added == Ok(Added::Done)
+    access.tables.add_on_miss(table, &missed.keys, action, profile, access.now_ns).unwrap_or(Added::Full)
 }
 
 /// Changes a value in the data of the entry whose action runs.

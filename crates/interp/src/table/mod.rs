@@ -8,7 +8,7 @@ mod value_set;
 
 pub use entry::{Direct, StoredEntry};
 pub use select::{SelectorHash, fnv1a};
-pub use store::{Added, Table};
+pub use store::{Missed, Table};
 pub use target::store::matching::{in_range, is_match, normalised};
 pub use target::store::{
     EntryAction, EntryHandle, EntryRef, Group, Matches, NewEntry, OneShot, Profile, Selection, TableError,
@@ -17,7 +17,7 @@ pub use target::store::{
 pub use value_set::ValueSet;
 
 use crate::load::{Config, Executable, LoadError, index_of};
-use ir::{Action, Bits, ObjectId, TableId, ValueSetId};
+use ir::{Action, Added, Bits, ObjectId, TableId, ValueSetId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use target::store::TableUse;
@@ -50,6 +50,8 @@ pub struct Found<'t> {
     pub member: Option<u32>,
     /// Number of entries in the table; 0 on a hit, where it is not counted.
     pub n_entries: u64,
+    /// It missed: the time of the key's entry is over.
+    pub has_expired: bool,
 }
 
 impl Tables {
@@ -112,14 +114,16 @@ impl Tables {
             group_action: None,
             member: None,
             n_entries: 0,
+            has_expired: false,
         };
         let Some(table) = self.tables.get_mut(index_of(id)) else { return nothing };
         let found = table.hit(values, now_ns);
         let table = &self.tables[index_of(id)];
-        let Some(entry) = found.and_then(|slot| table.at(slot)) else {
+        let Some(entry) = found.ok().and_then(|slot| table.at(slot)) else {
             let default = &table.default_action;
             let n_entries = table.n_entries() as u64;
-            return Found { action: Some((default.index, &default.data)), n_entries, ..nothing };
+            let has_expired = found == Err(Missed::Expired);
+            return Found { action: Some((default.index, &default.data)), n_entries, has_expired, ..nothing };
         };
         let found = Found { entry: EntryRef::Entry(entry.handle), stored: Some(entry), ..nothing };
         let profile = table.shape.profile.and_then(|object| self.profiles.get(&(index_of(object) as u32)));

@@ -4,7 +4,7 @@ use super::entry::{Direct, StoredEntry};
 use super::index::Index;
 use super::{EntryAction, EntryHandle, EntryRef, Matches, NewEntry, TableError};
 use crate::load::LoadError;
-use ir::{Action, Bits, Match, MatchKind, TIMEOUT_TICK_NS, Timeout, WhenFull, default_timeout_ns};
+use ir::{Action, Added, Bits, Match, MatchKind, TIMEOUT_TICK_NS, Timeout, WhenFull, default_timeout_ns};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use target::store::shape::TableShape;
@@ -37,13 +37,12 @@ pub struct Table {
     pub(super) packets: PacketWrites,
 }
 
-/// The result of [`Table::add_on_miss`].
+/// The reason why a lookup misses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Added {
-    Done,
-    /// The key has an entry.
-    Exists,
-    Full,
+pub enum Missed {
+    Absent,
+    /// The time of the entry was over.
+    Expired,
 }
 
 impl Table {
@@ -126,12 +125,13 @@ impl Table {
         self.by_key.get(&(matches, priority)).copied()
     }
 
-    pub(super) fn hit(&mut self, values: &[Bits], now_ns: u64) -> Option<u32> {
+    /// The slot of the entry for a key.
+    pub(super) fn hit(&mut self, values: &[Bits], now_ns: u64) -> Result<u32, Missed> {
         self.n_lookups += 1;
-        let slot = self.index.find(&self.shape.keys, values, &self.entries)?;
+        let slot = self.index.find(&self.shape.keys, values, &self.entries).ok_or(Missed::Absent)?;
         if self.at(slot).is_some_and(|entry| self.has_ended(entry, now_ns)) {
             self.end(slot);
-            return None;
+            return Err(Missed::Expired);
         }
         self.n_hits += 1;
         if let Some(Some(entry)) = self.entries.get_mut(slot as usize) {
@@ -140,7 +140,7 @@ impl Table {
         if self.shape.restarts_on_hit {
             self.restart(slot, None, now_ns);
         }
-        Some(slot)
+        Ok(slot)
     }
 
     // -- state --------------------------------------------------------------------------------
@@ -176,14 +176,14 @@ impl Table {
     }
 
     /// Removes the entry of a packet that was hit longest ago; of several, the one that was added first.
-    fn evict(&mut self) {
+    fn evict(&mut self) -> bool {
         let of_packets = self.entries.iter().flatten().filter(|entry| entry.origin == Origin::Packet);
         let oldest =
             of_packets.min_by_key(|entry| (entry.last_hit_ns, entry.handle)).map(|entry| entry.handle.slot);
-        if oldest.and_then(|slot| self.take(slot)).is_some() {
-            self.packets.n_evicted += 1;
-            self.packets.n_entries -= 1;
-        }
+        let is_evicted = oldest.and_then(|slot| self.take(slot)).is_some();
+        self.packets.n_evicted += u64::from(is_evicted);
+        self.packets.n_entries -= u64::from(is_evicted);
+        is_evicted
     }
 
     /// The timeout of an entry begins again, with another profile if one is given.
@@ -209,8 +209,10 @@ impl Table {
         if self.by_key.len() as u64 >= self.shape.size {
             self.remove_ended(now_ns);
         }
-        if self.by_key.len() as u64 >= self.shape.size && self.shape.when_full == WhenFull::Oldest {
-            self.evict();
+        let mut evicts =
+            self.by_key.len() as u64 >= self.shape.size && self.shape.when_full == WhenFull::Oldest;
+        if evicts {
+            evicts = self.evict();
         }
         if self.by_key.len() as u64 >= self.shape.size {
             self.packets.n_full += 1;
@@ -221,7 +223,7 @@ impl Table {
         // Tables without a timeout have no use for the profile.
         let profile = Some(profile).filter(|_| self.shape.timeout != Timeout::Never);
         self.add(entry, Author { origin: Origin::Packet, profile, is_const: false }, now_ns);
-        Added::Done
+        if evicts { Added::Evicted } else { Added::Done }
     }
 
     pub(super) fn remove_ended(&mut self, now_ns: u64) {
@@ -393,6 +395,10 @@ impl Table {
                 entry.reported_ns = Some(now_ns);
                 expired.push(entry.handle);
             }
+        }
+        // Other tables count nothing of what packets do to them.
+        if !self.profiles_ns.is_empty() {
+            self.packets.n_notified += expired.len() as u64;
         }
         expired.sort_unstable();
         expired

@@ -5,8 +5,8 @@ use super::{Code, Validator};
 use crate::layout;
 use crate::lookup::get;
 use crate::{
-    Arg, BlockId, DataUpdate, Expr, Graph, Keyset, Pattern, Place, ProcedureKind, Stmt, StmtKind, StructKind,
-    Table, Terminator, TerminatorKind, Type, ValueSetId,
+    Added, Arg, BlockId, DataUpdate, Expr, Graph, Keyset, Pattern, Place, ProcedureKind, Stmt, StmtKind,
+    StructKind, Table, Terminator, TerminatorKind, Type, ValueSetId,
 };
 use arch::{BlockRole, ExternOp};
 use rustc_hash::FxHashSet;
@@ -132,7 +132,7 @@ impl<'p> Validator<'p> {
                     "the data are not what the action takes",
                 );
                 let ty = result.and_then(|place| self.program.place_type(place));
-                profile(number) && condition(adds) && ty == Some(Type::Bool)
+                profile(number) && condition(adds) && ty == Some(Type::Bit(Added::BITS))
             }
             (ExternOp::StoreData, [Arg::In(leaf), Arg::In(value)]) => {
                 self.require(table.updates_data, "its actions do not change their entries");

@@ -160,6 +160,9 @@ pub const NO_OBJECT: u32 = u32::MAX;
 pub const NO_PORT: u32 = u32::MAX;
 pub const DEFAULT_ENTRY: u64 = u64::MAX;
 
+/// `SD_EXPIRED_ENTRY`
+pub const EXPIRED_ENTRY: u64 = u64::MAX - 1;
+
 /// Twin of `SD_NO_PART`.
 pub const NO_PART: u32 = u32::MAX;
 /// Writes all cells of an array.
@@ -523,9 +526,10 @@ mirrors! {
     }
 
     #[derive(PartialEq, Eq, Default)]
-    struct PacketWrites = "sd_packet_writes", 72 bytes {
+    struct PacketWrites = "sd_packet_writes", 88 bytes {
         n_added: u64,
         n_exists: u64,
+        n_race_lost: u64,
         n_full: u64,
         n_carried: u64,
         n_expired: u64,
@@ -533,6 +537,7 @@ mirrors! {
         n_deleted: u64,
         n_expired_control: u64,
         n_entries: u64,
+        n_notified: u64,
     }
 
     #[derive(PartialEq, Eq, Default)]

@@ -201,7 +201,9 @@ impl Tracing {
                 let keys = decode_key(&table.keys, raw.key);
                 let some = |n: u32| (n != u32::MAX).then_some(n);
                 let (action, member) = (some(event.action), some(event.member));
-                let found = LookedUp { keys: &keys, hit, action, member, n_entries: raw.n_entries };
+                let n_entries = raw.n_entries;
+                let has_expired = !is_hit && event.handle == abi::EXPIRED_ENTRY;
+                let found = LookedUp { keys: &keys, hit, action, member, n_entries, has_expired };
                 return self.follower.lookup(event.point, &found, seen, observer);
             }
             _ => return,

@@ -369,12 +369,14 @@ fn packet_writes_from(raw: abi::PacketWrites) -> PacketWrites {
     PacketWrites {
         n_added: raw.n_added,
         n_exists: raw.n_exists,
+        n_race_lost: raw.n_race_lost,
         n_full: raw.n_full,
         n_carried: raw.n_carried,
         n_expired: raw.n_expired,
         n_evicted: raw.n_evicted,
         n_deleted: raw.n_deleted,
         n_expired_control: raw.n_expired_control,
+        n_notified: raw.n_notified,
         n_entries: raw.n_entries,
     }
 }
@@ -414,9 +416,10 @@ impl Control {
         !self.timed_tables().is_empty()
     }
 
-    /// Returns whether some table removes entries whose time is over.
+    /// Returns whether some table has work for [`Store::remove_ended`]: it removes entries whose time is over, or packets write it.
     pub fn removes_ended(&self) -> bool {
         self.tables_with(Timeout::Delete).next().is_some()
+            || self.layout().tables.iter().any(|layout| layout.has_profiles)
     }
 
     fn tables_with(&self, timeout: Timeout) -> impl Iterator<Item = TableId> + '_ {
@@ -693,10 +696,12 @@ impl Store for Control {
     }
 
     fn remove_ended(&mut self, now_ns: u64) {
-        let ending: Vec<TableId> = self.tables_with(Timeout::Delete).collect();
-        for table in ending {
-            let has_profiles =
-                self.layout().tables.get(index(table)).is_some_and(|layout| layout.has_profiles);
+        let shapes = self.instance.table_shapes().iter().zip(&self.layout().tables);
+        let ending: Vec<(TableId, bool)> = (shapes.enumerate())
+            .filter(|(_, (shape, layout))| shape.timeout == Timeout::Delete || layout.has_profiles)
+            .map(|(table, (_, layout))| (id_at(table), layout.has_profiles))
+            .collect();
+        for (table, has_profiles) in ending {
             if has_profiles {
                 self.with_table(table, ConcurrentOp::Expire, |mut table| {
                     table.ops.table_remove_ended(table.id, now_ns);

@@ -46,7 +46,11 @@ control I(inout Headers headers, inout Metadata meta, inout standard_metadata_t 
     }
 
     action learn() {
-        bool added = add_entry("flow", (FlowData){ value = headers.request.value, n = 0, again = 0 }, 0);
+        bool added = add_entry(
+            "flow",
+            (FlowData){ value = headers.request.value, n = 0, again = 0 },
+            0
+        );
         headers.request.found = added ? 8w2 : 8w3;
     }
 

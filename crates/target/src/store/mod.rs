@@ -42,8 +42,10 @@ pub struct TableUse {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketWrites {
     pub n_added: u64,
-    /// Not added: the key had an entry by then.
+    /// Not added: the packet had added one before.
     pub n_exists: u64,
+    /// Not added: another packet or the control plane had added one since the packet missed.
+    pub n_race_lost: u64,
     /// Not added: the table was full.
     pub n_full: u64,
     /// Entries of packets that were carried over from the program before.
@@ -58,6 +60,8 @@ pub struct PacketWrites {
     pub n_expired_control: u64,
     /// Entries of packets that are there.
     pub n_entries: u64,
+    /// Entries of whose timeout the control plane was told, once for each time that it passed.
+    pub n_notified: u64,
 }
 
 impl PacketWrites {
@@ -66,6 +70,7 @@ impl PacketWrites {
         PacketWrites {
             n_added: self.n_added + next.n_added,
             n_exists: self.n_exists + next.n_exists,
+            n_race_lost: self.n_race_lost + next.n_race_lost,
             n_full: self.n_full + next.n_full,
             n_carried: (self.n_carried + next.n_carried).saturating_sub(self.n_entries),
             n_expired: self.n_expired + next.n_expired,
@@ -73,6 +78,7 @@ impl PacketWrites {
             n_deleted: self.n_deleted + next.n_deleted,
             n_expired_control: self.n_expired_control + next.n_expired_control,
             n_entries: next.n_entries,
+            n_notified: self.n_notified + next.n_notified,
         }
     }
 
