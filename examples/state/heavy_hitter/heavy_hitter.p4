@@ -3,8 +3,9 @@
 //
 //     siding stf examples/state/heavy_hitter
 //
-// The entry of a flow holds its number, and the number is the index of its count. The table is the only place that can
-// forget a flow: when no packet came for 10 seconds, its count begins anew, and it may be reported again.
+// The entry of a flow holds its count, which each packet of the flow increments. Two workers never read the same count of a
+// flow, so the threshold is reported once. When no packet came for 10 seconds, the flow is forgotten and may be reported
+// again; a new flow that finds the table full takes the place of one that has not sent for long.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -15,15 +16,10 @@
 #define N_FLOWS 16384
 #endif
 
-// A power of two, so that the low bits of a number are the index of a cell.
-#ifndef N_CELLS
-#define N_CELLS 65536
-#endif
-
 const ExpireTimeProfileId_t PROFILE_FLOW = 0;
 
 struct Flow {
-    bit<32> id;
+    bit<32> packets;
 }
 
 // The digest about a flow that has reached the threshold.
@@ -33,34 +29,29 @@ struct HeavyFlow {
     Ipv4Address destination;
     bit<16> source_port;
     bit<16> destination_port;
-    bit<32> id;
     bit<32> packets;
 }
 
 control Count(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
     // Packets after which a flow is reported. With 0, which it has at first, no flow is.
     register<bit<32>>(1) threshold;
-    // The number of the flow that owns the cell, and its packets.
-    register<bit<64>>(N_CELLS) counts;
-    // 0: packets of flows that found no room; 1: flows reported; 2: flows that lost their cell to a later one.
-    counter(3, CounterType.packets) events;
+    // 0: packets of flows that found no room; 1: flows reported.
+    counter(2, CounterType.packets) events;
 
-    bit<32> number = 0;
-    bool is_first = false;
-    bool may_add = true;
+    // Packets of the flow with this one; 0: it is not counted.
+    bit<32> count = 0;
 
-    action counted(bit<32> id) {
-        number = id;
+    action counted(@__ref bit<32> packets) {
+        packets = packets + 1;
+        count = packets;
     }
 
     action unknown() {
-        if (may_add) {
-            bit<32> id = allocate_flow_id();
-            is_first = add_entry("counted", (Flow){ id = id }, PROFILE_FLOW);
-            number = is_first ? id : 0;
-        }
+        bool is_added = add_entry("counted", (Flow){ packets = 1 }, PROFILE_FLOW);
+        count = is_added ? 32w1 : 0;
     }
 
+    @siding_full("oldest")
     table flows {
         key = {
             headers.ipv4.protocol: exact @name("protocol");
@@ -89,7 +80,6 @@ control Count(inout Headers headers, inout Metadata meta, inout standard_metadat
                 headers.ipv4.destination,
                 meta.source_port,
                 meta.destination_port,
-                number,
                 packets
             }
         );
@@ -118,35 +108,17 @@ control Count(inout Headers headers, inout Metadata meta, inout standard_metadat
     apply {
         if (ports.apply().hit && headers.ipv4.isValid()) {
             flows.apply();
-            if (number == 0) {
-                // Another worker may have added the entry at the same time.
-                may_add = false;
+            if (count == 0) {
+                // Another worker has added the entry at the same time, or no packet's entry is in reach.
                 flows.apply();
             }
-            if (number == 0) {
+            if (count == 0) {
                 events.count(0);
             } else {
                 bit<32> limit;
                 threshold.read(limit, 0);
-                bit<32> packets = 1;
-                bool is_lost = false;
-                @atomic {
-                    bit<64> cell;
-                    counts.read(cell, number & (N_CELLS - 1));
-                    if (!is_first) {
-                        if (cell[63:32] == number) {
-                            packets = cell[31:0] |+| 1;
-                        } else {
-                            is_lost = true;
-                        }
-                    }
-                    counts.write(number & (N_CELLS - 1), number ++ packets);
-                }
-                if (is_lost) {
-                    events.count(2);
-                }
-                if (packets == limit) {
-                    report(packets);
+                if (count == limit) {
+                    report(count);
                 }
             }
         }

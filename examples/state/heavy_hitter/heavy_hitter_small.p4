@@ -1,5 +1,4 @@
-// The same with room for two flows and with four cells, to test what happens when there is no more.
+// The same with room for one flow, to test what happens when there is no more.
 
-#define N_FLOWS 2
-#define N_CELLS 4
+#define N_FLOWS 1
 #include "heavy_hitter.p4"
