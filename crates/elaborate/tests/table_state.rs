@@ -521,3 +521,92 @@ fn n24_psa_and_programs_with_two_arguments() {
     );
     assert_eq!(first(&elaborate(&text)).add_on_miss.as_ref().map(|adds| adds.profile), Some(0));
 }
+
+/// The choice for the first action of a table of this action.
+fn sync(marks: &str, parameter: &str, body: &str) -> ir::Sync {
+    let actions = format!("{marks} action count({parameter}) {{ {body} }}");
+    let program =
+        elaborate(&program(&actions, &table(EXACT, "count; NoAction;", "default_action = NoAction();")));
+    first(&program).actions[0].sync
+}
+
+#[test]
+fn u05_the_choice_follows_what_the_action_does() {
+    use ir::Sync::{Atomic, None, Sequence};
+    let n32 = "@__ref bit<32> n";
+    let cases = [
+        (n32, "n = n + 1;", Atomic),
+        (n32, "n = 1 + n;", Atomic),
+        (n32, "n = n - (bit<32>)hdr.h.a;", Atomic),
+        (n32, "n = n ^ 5;", Atomic),
+        (n32, "n = 7;", Atomic),
+        (n32, "if (hdr.h.a == 1) { n = n + 1; }", Atomic),
+        (n32, "n = n + 1; hdr.h.b = (bit<16>)n;", Atomic),
+        // In branches that exclude each other nobody reads it before.
+        (n32, "if (hdr.h.a == 1) { hdr.h.b = (bit<16>)n; } else { n = n + 1; }", Atomic),
+        (n32, "hdr.h.b = (bit<16>)n;", None),
+        ("bit<32> n", "hdr.h.b = (bit<16>)n;", None),
+        ("@__ref bit<32> n, bit<32> step", "n = n + step;", Atomic),
+        (n32, "hdr.h.b = (bit<16>)n; n = n + 1;", Sequence),
+        (n32, "if (n < 10) { n = n + 1; }", Sequence),
+        (n32, "n = n |+| 1;", Sequence),
+        (n32, "n = n * 3;", Sequence),
+        (n32, "n = 1 - n;", Sequence),
+        (n32, "n = n + n;", Sequence),
+        (n32, "n[7:0] = 1;", Sequence),
+        (n32, "n = n + 1; n = n + 1;", Sequence),
+        (n32, "for (bit<8> i in 8w0..3) { hdr.h.b = (bit<16>)n; n = n + 1; }", Sequence),
+        ("@__ref bit<24> n", "n = n + 1;", Sequence),
+        ("@__ref int<32> n", "n = n + 1;", Sequence),
+        ("@__ref bit<128> n", "n = n + 1;", Sequence),
+        ("@__ref bit<32> n, @__ref bit<32> m", "n = n + 1; m = m + 1;", Sequence),
+        // Only what changes counts.
+        ("@__ref bit<32> n, @__ref bit<32> m", "n = n + m;", Atomic),
+    ];
+    for (parameter, body, expected) in cases {
+        assert_eq!(sync("", parameter, body), expected, "{parameter}: {body}");
+    }
+}
+
+#[test]
+fn u05_a_program_asks_for_another_choice() {
+    let (n, adds) = ("@__ref bit<32> n", "n = n + 1;");
+    assert_eq!(sync("@siding_sync(\"sequence\")", n, adds), ir::Sync::Sequence);
+    assert_eq!(sync("@siding_sync(\"atomic\")", n, adds), ir::Sync::Atomic);
+    assert_eq!(sync("@siding_sync(\"none\")", n, adds), ir::Sync::None);
+    let of = |marks: &str, parameter: &str, body: &str| {
+        let actions = format!("{marks} action count({parameter}) {{ {body} }}");
+        program(&actions, &table(EXACT, "count; NoAction;", "default_action = NoAction();"))
+    };
+    refused(
+        &of("@siding_sync(\"atomic\")", n, "n = n * 3;"),
+        "P2323: the changes of action `count` are not one operation",
+    );
+    for word in ["\"lock\"", "", "1"] {
+        let fault = "P2323: this is no way to keep changes apart";
+        refused(&of(&format!("@siding_sync({word})"), n, adds), fault);
+    }
+}
+
+#[test]
+fn c05_a_full_table_refuses_or_evicts() {
+    let of = |mark: &str, properties: &str| {
+        let table = table(EXACT, LISTED, properties);
+        v1model(
+            "#include <siding_state.p4>\n",
+            ACCEPT,
+            &format!("{} {mark} table t {{ {table} }} apply {{ t.apply(); }}", learn(ADDS)),
+        )
+    };
+    let when_full = |mark: &str| first(&elaborate(&of(mark, ADD_ON_MISS))).add_on_miss.unwrap().when_full;
+    assert_eq!(when_full(""), ir::WhenFull::Refuse);
+    assert_eq!(when_full("@siding_full(\"refuse\")"), ir::WhenFull::Refuse);
+    assert_eq!(when_full("@siding_full(\"oldest\")"), ir::WhenFull::Oldest);
+    for word in ["\"youngest\"", "", "3"] {
+        let fault = "P2323: this is no way to treat a full table";
+        refused(&of(&format!("@siding_full({word})"), ADD_ON_MISS), fault);
+    }
+    let known = program("", &table(EXACT, "NoAction;", "default_action = NoAction();"));
+    let marked = known.replace("table t {", "@siding_full(\"oldest\") table t {");
+    refused(&marked, "P2323: packets add no entries to table `t`");
+}
