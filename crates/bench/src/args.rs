@@ -283,8 +283,17 @@ pub struct BenchRegistersArgs {
     pub measure: MeasureArgs,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StateFigureArg {
+    /// Cycles of a packet that adds an entry and of one that finds it, over the number of flows
+    Throughput,
+}
+
 #[derive(Debug, Args)]
 pub struct BenchStateArgs {
+    /// The experiment
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "throughput")]
+    pub figure: StateFigureArg,
     /// Flows (repeatable) [default: 1000, 100000, 1000000 and 10000000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=12_000_000))]
     pub flows: Vec<u64>,

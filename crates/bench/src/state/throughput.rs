@@ -1,4 +1,4 @@
-//! `siding bench state`: packets that add entries to a table, beside DPDK's learner table and `rte_hash` with lookup and add.
+//! `siding bench state --figure throughput`: cycles of packets that add entries and of those that find them, with peers.
 
 use crate::args::{BenchStateArgs, MeasureArgs};
 use crate::fast;
@@ -16,13 +16,10 @@ const N_QUICK: usize = 2;
 /// Flows to which the goals apply.
 const JUDGED: u64 = 1_000_000;
 
-pub fn run(args: &BenchStateArgs) -> Exit {
-    measure(args).map_or_else(|exit| exit, |()| Exit::Ok)
-}
-
-fn measure(args: &BenchStateArgs) -> Result<(), Exit> {
-    let text = fast::c_text("state.p4", include_str!("../programs/state.p4"))?;
-    let files = [(MAIN, include_str!("../c/state/run.c")), ("crates/bench/c/state/program.c", text.as_str())];
+pub(super) fn measure(args: &BenchStateArgs) -> Result<(), Exit> {
+    let text = fast::c_text("state.p4", include_str!("../../programs/state.p4"))?;
+    let files =
+        [(MAIN, include_str!("../../c/state/run.c")), ("crates/bench/c/state/program.c", text.as_str())];
     let program = harness::compile(MAIN, &files, &Compiling::new(&args.measure.cc)?)?;
     let sizes: &[u64] = match args.flows.as_slice() {
         [] if args.measure.quick => &SIZES[..N_QUICK],
