@@ -20,7 +20,9 @@ const bit<9> INSIDE = 1;
 const bit<9> OUTSIDE = 2;
 
 // A power of two, so that the low bits of a number are the cell.
-const bit<32> N_CELLS = 65536;
+#ifndef N_CELLS
+#define N_CELLS 32w65536
+#endif
 
 // Times that the profiles have unless the configuration changes them: 10, 30, 60, 120 and 43200 seconds.
 const ExpireTimeProfileId_t PROFILE_10 = 0;
