@@ -1,7 +1,7 @@
 //! Compares verdicts packet by packet, and knows the differences that are meant.
 
 use super::AppArg;
-use super::traffic::Case;
+use super::traffic::{self, Case};
 use super::verdicts::Verdicts;
 use crate::report::aligned;
 use serde_json::{Value, json};
@@ -16,17 +16,55 @@ pub struct Difference {
     pub kernel: String,
 }
 
-/// A difference that the application's documentation names.
+/// Differences that the application's documentation names.
 struct Meant {
-    app: AppArg,
-    /// Part of the name of the case or of the packet.
-    part: &'static str,
+    apps: &'static [AppArg],
+    /// Parts of the names of their cases or packets.
+    parts: &'static [&'static str],
     siding: &'static str,
     kernel: &'static str,
     reason: &'static str,
 }
 
-const MEANT: [Meant; 0] = [];
+const ALL: &[AppArg] = &[AppArg::Nat, AppArg::Firewall, AppArg::Lb];
+
+const MEANT: [Meant; 5] = [
+    Meant {
+        apps: &[AppArg::Nat],
+        parts: traffic::STATES,
+        siding: "passed",
+        kernel: "dropped",
+        reason: "the translator does not follow the states of TCP: segments of a flow pass if their flags make sense",
+    },
+    Meant {
+        apps: &[AppArg::Lb],
+        parts: &["NONE", "SYN_SENT", "ESTABLISHED", "CLOSED", "a connection is refused"],
+        siding: "passed",
+        kernel: "dropped",
+        reason: "the balancer does not see what servers answer, so it does not follow the states of TCP",
+    },
+    Meant {
+        apps: ALL,
+        parts: &["with a wrong checksum"],
+        siding: "passed",
+        kernel: "dropped",
+        reason: "checksums are left to the hosts: a wrong one stays wrong",
+    },
+    Meant {
+        apps: ALL,
+        parts: &["with options of IP"],
+        siding: "dropped",
+        kernel: "passed",
+        reason: "packets with options of IPv4 are dropped",
+    },
+    Meant {
+        apps: &[AppArg::Nat, AppArg::Firewall],
+        parts: &["ICMP unreachable"],
+        siding: "dropped",
+        kernel: "passed",
+        reason: "error messages of ICMP are dropped: they are not looked up by the packet that they are about",
+    },
+];
 
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
@@ -57,9 +95,10 @@ pub fn compare(app: AppArg, cases: &[Case], siding: &Verdicts, kernel: &Verdicts
                 siding: ours.clone(),
                 kernel: theirs.clone(),
             };
+            let is_named = |part: &&str| case.name.starts_with(*part) || case.steps[i].name.contains(*part);
             let is_it = |meant: &&Meant| {
-                meant.app == app
-                    && (case.name.contains(meant.part) || case.steps[i].name.contains(meant.part))
+                meant.apps.contains(&app)
+                    && meant.parts.iter().any(is_named)
                     && (meant.siding, meant.kernel) == (ours.as_str(), theirs.as_str())
             };
             match MEANT.iter().find(is_it) {

@@ -15,9 +15,10 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 /// What the programs include, and where.
-const INCLUDED: [(&str, &str); 2] = [
+const INCLUDED: [(&str, &str); 3] = [
     ("include/headers.p4", include_str!("../../../../../examples/include/headers.p4")),
     ("state/include/segments.p4", include_str!("../../../../../examples/state/include/segments.p4")),
+    ("state/firewall/windows.p4", include_str!("../../../../../examples/state/firewall/windows.p4")),
 ];
 
 /// A switch in a process of its own, which ends with this.

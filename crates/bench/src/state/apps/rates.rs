@@ -130,11 +130,12 @@ impl Frames {
 
 /// Sends packets as fast as they come out; returns packets a second and how many did not come.
 fn turn(ends: &mut Ends, frames: &Frames, n_packets: u64, flow_of: impl Fn(u64) -> u64) -> Result<(f64, u64), Exit> {
-    let (mut n_sent, mut n_done, mut n_lost) = (0, 0, 0);
+    let (mut n_sent, mut n_done, mut n_lost) = (0_u64, 0_u64, 0_u64);
     let begin = Instant::now();
     let mut last = begin;
     while n_done + n_lost < n_packets {
-        let room = (WINDOW - (n_sent - n_done - n_lost)).min(n_packets - n_sent);
+        let under_way = n_sent.saturating_sub(n_done + n_lost);
+        let room = (WINDOW - under_way).min(n_packets - n_sent);
         if room >= BURST.min(n_packets - n_sent) && room > 0 {
             let burst = n_sent..n_sent + room.min(BURST);
             n_sent += ends.send(Side::Inside, burst.map(|i| frames.frame(flow_of(i))))? as u64;
@@ -143,8 +144,10 @@ fn turn(ends: &mut Ends, frames: &Frames, n_packets: u64, flow_of: impl Fn(u64) 
         n_done += n;
         if n > 0 {
             last = Instant::now();
+            // What comes late is not lost.
+            n_lost = n_lost.min(n_sent.saturating_sub(n_done));
         } else if last.elapsed() > PATIENCE {
-            n_lost = n_sent - n_done;
+            n_lost = n_sent.saturating_sub(n_done);
             last = Instant::now();
         }
     }
