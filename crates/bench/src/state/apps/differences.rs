@@ -103,10 +103,12 @@ pub fn compare(app: AppArg, cases: &[Case], siding: &Verdicts, kernel: &Verdicts
             };
             match MEANT.iter().find(is_it) {
                 None => comparison.differences.push(difference),
-                Some(meant) => match comparison.meant.iter_mut().find(|(reason, _)| *reason == meant.reason) {
-                    Some((_, differences)) => differences.push(difference),
-                    None => comparison.meant.push((meant.reason, vec![difference])),
-                },
+                Some(meant) => {
+                    match comparison.meant.iter_mut().find(|(reason, _)| *reason == meant.reason) {
+                        Some((_, differences)) => differences.push(difference),
+                        None => comparison.meant.push((meant.reason, vec![difference])),
+                    }
+                }
             }
         }
     }
@@ -125,9 +127,7 @@ impl Comparison {
     }
 
     pub fn json(&self) -> Value {
-        let meant = |(reason, differences): &(&str, Vec<Difference>)| {
-            json!({ "reason": reason, "packets": differences.iter().map(Difference::json).collect::<Vec<_>>() })
-        };
+        let meant = |(reason, differences): &(&str, Vec<Difference>)| json!({ "reason": reason, "packets": differences.iter().map(Difference::json).collect::<Vec<_>>() });
         json!({
             "cases": self.n_cases,
             "packets": self.n_packets,

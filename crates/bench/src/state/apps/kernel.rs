@@ -3,7 +3,7 @@
 use super::lab::{self, INSIDE, Lab, OUTSIDE, station};
 use super::traffic::{BALANCED, BALANCED_TCP, FIREWALL_SERVICE, INSIDE_SERVICE, PUBLIC, UDP_SERVICE};
 use super::verdicts::Balanced;
-use super::{AppArg, missing};
+use super::{AppArg, failed, missing};
 use console::output::Exit;
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
@@ -52,7 +52,7 @@ impl<'l> Kernel<'l> {
         let liberal = |name: &str, value: u32| {
             lab.in_middle(&format!("echo {value} > /proc/sys/net/netfilter/nf_conntrack_tcp_{name}"))
         };
-        lab.tell_middle(&["nft", "-f", "-"], &kernel.rules(&[1, 2, 3]))?;
+        kernel.tell(&["nft", "-f", "-"], &kernel.rules(&[1, 2, 3]))?;
         match app {
             // Neither follows sequence numbers.
             AppArg::Nat => liberal("be_liberal", 1).and_then(|()| liberal("ignore_invalid_rst", 1))?,
@@ -66,6 +66,10 @@ impl<'l> Kernel<'l> {
             kernel.ipvs(&[1, 2, 3])?;
         }
         Ok(kernel)
+    }
+
+    fn tell(&self, program: &[&str], text: &str) -> Result<(), Exit> {
+        self.lab.tell_middle(program, text).map_err(|why| failed(&why))
     }
 
     /// A router between both interfaces.
@@ -123,8 +127,11 @@ impl<'l> Kernel<'l> {
                  ip daddr {inside} udp dport {UDP_SERVICE} accept"
             )),
             AppArg::Lb if self.balancer == Balancer::Nftables => {
-                let map: Vec<String> =
-                    servers.iter().enumerate().map(|(i, n)| format!("{i} : {}", server_address(*n))).collect();
+                let map: Vec<String> = servers
+                    .iter()
+                    .enumerate()
+                    .map(|(i, n)| format!("{i} : {}", server_address(*n)))
+                    .collect();
                 let dnat = |protocol: &str, port: u16| {
                     format!(
                         "  ip daddr {} {protocol} dport {port} dnat to jhash ip saddr . {protocol} sport mod {} map {{ {} }}\n",
@@ -156,7 +163,7 @@ impl<'l> Kernel<'l> {
             }
         }
         self.lab.ip_in_middle(&format!("addr add {}/32 dev {INSIDE}", address(BALANCED)))?;
-        self.lab.tell_middle(&["ipvsadm", "-R"], &text)
+        self.tell(&["ipvsadm", "-R"], &text)
     }
 }
 
@@ -164,8 +171,9 @@ impl Balanced for Kernel<'_> {
     fn set_servers(&mut self, servers: &[u32]) -> Result<(), Exit> {
         match self.balancer {
             Balancer::Nftables => {
-                let rules = format!("delete table ip siding_nat\ndelete table ip siding\n{}", self.rules(servers));
-                self.lab.tell_middle(&["nft", "-f", "-"], &rules)
+                let rules =
+                    format!("delete table ip siding_nat\ndelete table ip siding\n{}", self.rules(servers));
+                self.tell(&["nft", "-f", "-"], &rules)
             }
             Balancer::Ipvs => (1..=3_u32).try_for_each(|n| {
                 let weight = if servers.contains(&n) { 1 } else { 0 };
@@ -185,7 +193,7 @@ impl Balanced for Kernel<'_> {
     }
 }
 
-/// Says what lacks for a comparison with the kernel.
+/// Says which programs lack.
 pub fn check() -> Result<(), Exit> {
     let has = |program: &str, option: &str| Command::new(program).arg(option).output().is_ok();
     for (program, option, package) in [("ip", "-V", "iproute2"), ("nft", "--version", "nftables")] {
@@ -196,13 +204,29 @@ pub fn check() -> Result<(), Exit> {
     Ok(())
 }
 
-/// Says what lacks in the kernel, once there is a network.
-pub fn check_in(lab: &Lab) -> Result<(), Exit> {
-    lab.tell_middle(&["nft", "-f", "-"], "table ip siding_probe { chain c { type nat hook postrouting priority 100; masquerade; }; }\n")
-        .and_then(|()| lab.tell_middle(&["nft", "-f", "-"], "delete table ip siding_probe\n"))
-        .map_err(|exit| {
-            missing("this kernel cannot do it: it needs nf_tables, nf_conntrack and nft_masq (modprobe nf_tables nf_conntrack nft_masq)");
-            exit
-        })
+/// Rules of each kind that a comparison has: what the kernel refuses, it cannot do.
+const PROBE: &str = "table ip siding_probe {
+ chain forward {
+  type filter hook forward priority 0;
+  ct state invalid drop
+ }
+ chain post {
+  type nat hook postrouting priority 100;
+  masquerade
+ }
+ chain pre {
+  type nat hook prerouting priority -100;
+  tcp dport 1 dnat to jhash ip saddr mod 1 map { 0 : 10.0.0.1 }
+ }
 }
+delete table ip siding_probe
+";
 
+/// Says what lacks in the kernel.
+pub fn check_in(lab: &Lab) -> Result<(), Exit> {
+    lab.tell_middle(&["nft", "-f", "-"], PROBE).map_err(|why| {
+        missing(&format!(
+            "this kernel lacks what nftables needs; load it: modprobe -a nf_tables nf_conntrack nft_ct nft_masq nft_nat nft_hash ({why})"
+        ))
+    })
+}

@@ -1,6 +1,6 @@
 //! The network of a comparison: a client, a server, and the middle between them, each in a namespace of its own.
 
-use super::{Side, missing};
+use super::{Side, failed, missing};
 use console::output::Exit;
 use nix::sched::{CloneFlags, setns};
 use packet_io::{AfPacketOptions, AfPacketPort, PortId};
@@ -38,7 +38,8 @@ impl Lab {
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let lab = Lab { name: format!("sdapp{}x{serial}", std::process::id()) };
         for namespace in lab.namespaces() {
-            ip(&format!("netns add {namespace}"))?;
+            let made = run(Command::new("ip").args(["netns", "add", &namespace]), "ip netns add", "");
+            made.map_err(|why| missing(&format!("network namespaces cannot be made here: {why}")))?;
         }
         let [client, middle, server] = lab.namespaces();
         let cable = |end: &str, mac: [u8; 6], host: &str, host_mac: [u8; 6]| {
@@ -64,6 +65,7 @@ impl Lab {
     /// Runs a shell command in the middle.
     pub fn in_middle(&self, command: &str) -> Result<(), Exit> {
         run(Command::new("ip").args(["netns", "exec", &self.middle(), "sh", "-c", command]), command, "")
+            .map_err(|why| failed(&why))
     }
 
     /// `ip` in the middle.
@@ -71,8 +73,8 @@ impl Lab {
         ip(&format!("-n {} {command}", self.middle()))
     }
 
-    /// Gives a text to a program that runs in the middle.
-    pub fn tell_middle(&self, program: &[&str], text: &str) -> Result<(), Exit> {
+    /// Gives a text to a program that runs in the middle; the error says why it did not take it.
+    pub fn tell_middle(&self, program: &[&str], text: &str) -> Result<(), String> {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.middle()]).args(program);
         run(&mut command, &program.join(" "), text)
@@ -93,7 +95,7 @@ impl Lab {
             AfPacketPort::open(id, "eth0", options).map_err(|error| error.to_string())
         });
         let opened = opened.join().unwrap_or_else(|_| Err("the thread has panicked".to_owned()));
-        opened.map_err(|error| missing(&format!("cannot open an interface in a namespace: {error}")))
+        opened.map_err(|error| failed(&format!("cannot open an interface in a namespace: {error}")))
     }
 
     /// The station that a frame from a side is sent to: the middle's interface there.
@@ -111,11 +113,12 @@ pub fn station(mac: [u8; 6]) -> String {
 
 /// `ip ...`
 pub fn ip(command: &str) -> Result<(), Exit> {
-    run(Command::new("ip").args(command.split_whitespace()), &format!("ip {command}"), "")
+    let made = run(Command::new("ip").args(command.split_whitespace()), &format!("ip {command}"), "");
+    made.map_err(|why| failed(&why))
 }
 
-fn run(command: &mut Command, shown: &str, input: &str) -> Result<(), Exit> {
-    let failed = |error: String| missing(&format!("`{shown}` in a network namespace: {}", error.trim()));
+fn run(command: &mut Command, shown: &str, input: &str) -> Result<(), String> {
+    let failed = |error: String| format!("`{shown}` in a network namespace: {}", error.trim());
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     if let Some(mut stdin) = child.stdin.take() {

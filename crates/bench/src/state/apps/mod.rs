@@ -61,9 +61,15 @@ impl Side {
     }
 }
 
+/// Something outside lacks.
 fn missing(what: &str) -> Exit {
     output::error_line(what);
     Exit::Environment
+}
+
+fn failed(what: &str) -> Exit {
+    output::error_line(what);
+    Exit::Failed
 }
 
 impl AppArg {
@@ -147,8 +153,12 @@ impl Outcome {
     fn goals(&self) -> Vec<Judged> {
         let n = self.comparison.n_packets;
         let share = 1.0 - self.comparison.differences.len() as f64 / n.max(1) as f64;
-        let mut goals =
-            vec![Judged { name: "verdicts_equal".to_owned(), size: n, value: share, goal: Goal::AtLeast(1.0) }];
+        let mut goals = vec![Judged {
+            name: "verdicts_equal".to_owned(),
+            size: n,
+            value: share,
+            goal: Goal::AtLeast(1.0),
+        }];
         for ours in self.figures.iter().filter(|figure| figure.peer == "siding") {
             let is_it = |figure: &&Figure| figure.peer == "kernel" && figure.n_flows == ours.n_flows;
             let Some(kernel) = self.figures.iter().find(is_it) else { continue };

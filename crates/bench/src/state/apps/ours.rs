@@ -3,7 +3,7 @@
 use super::lab::{self, INSIDE, Lab, OUTSIDE};
 use super::traffic::{BALANCED, BALANCED_TCP, FIREWALL_SERVICE, INSIDE_SERVICE, UDP_SERVICE};
 use super::verdicts::Balanced;
-use super::{AppArg, missing};
+use super::{AppArg, failed};
 use crate::args::MeasureArgs;
 use console::output::Exit;
 use serde_json::Value;
@@ -52,7 +52,9 @@ fn entries(app: AppArg) -> String {
         AppArg::Firewall => {
             let inside = address(INSIDE_SERVICE);
             writeln!(text, "add services protocol:6 address:{inside} port:{FIREWALL_SERVICE} allow()")
-                .and_then(|()| writeln!(text, "add services protocol:17 address:{inside} port:{UDP_SERVICE} allow()"))
+                .and_then(|()| {
+                    writeln!(text, "add services protocol:17 address:{inside} port:{UDP_SERVICE} allow()")
+                })
         }
         AppArg::Lb => (1..=3_u8)
             .try_for_each(|n| {
@@ -66,7 +68,10 @@ fn entries(app: AppArg) -> String {
             .and_then(|()| {
                 [(6, BALANCED_TCP), (17, UDP_SERVICE)].iter().try_for_each(|(protocol, port)| {
                     let service = address(BALANCED);
-                    writeln!(text, "add services protocol:{protocol} service:{service} service_port:{port} group 1")
+                    writeln!(
+                        text,
+                        "add services protocol:{protocol} service:{service} service_port:{port} group 1"
+                    )
                 })
             }),
     };
@@ -83,7 +88,7 @@ impl Ours {
         core: Option<usize>,
         args: &MeasureArgs,
     ) -> Result<Ours, Exit> {
-        let io = |error: std::io::Error| missing(&format!("cannot start a switch: {error}"));
+        let io = |error: std::io::Error| failed(&format!("cannot start a switch: {error}"));
         let dir = tempfile::tempdir().map_err(io)?;
         let (name, text) = program(app);
         let path = dir.path().join(format!("state/{name}/{name}.p4"));
@@ -99,7 +104,16 @@ impl Ours {
         command
             .args(["netns", "exec", &lab.middle()])
             .arg(own)
-            .args(["switch", "--json", "--metrics-addr", "off", "--backend", "native", "--log-level", "error"])
+            .args([
+                "switch",
+                "--json",
+                "--metrics-addr",
+                "off",
+                "--backend",
+                "native",
+                "--log-level",
+                "error",
+            ])
             .args(["-O", &args.cc.optimise.to_string(), "--ctl-socket"])
             .arg(dir.path().join("ctl"))
             .args(["-i", &format!("1@{INSIDE}"), "-i", &format!("2@{OUTSIDE}")])
@@ -113,15 +127,14 @@ impl Ours {
         let mut ours = Ours { process, dir, app };
         let out = ours.process.stdout.take().map(BufReader::new);
         let mut lines = out.into_iter().flat_map(BufRead::lines).map_while(Result::ok);
-        let is_ready = |line: String| {
-            serde_json::from_str::<Value>(&line).is_ok_and(|event| event["event"] == "ready")
-        };
+        let is_ready =
+            |line: String| serde_json::from_str::<Value>(&line).is_ok_and(|event| event["event"] == "ready");
         if !lines.any(is_ready) {
             let mut said = String::new();
             if let Some(mut stderr) = ours.process.stderr.take() {
                 let _ = stderr.read_to_string(&mut said);
             }
-            return Err(missing(&format!("the switch has ended before it was ready: {}", said.trim())));
+            return Err(failed(&format!("the switch has ended before it was ready: {}", said.trim())));
         }
         // A profile without time is how the programs end an entry.
         let tables: &[&str] = match app {
@@ -139,23 +152,24 @@ impl Ours {
 
     /// `siding ctl`
     fn ctl(&self, words: &[&str]) -> Result<(), Exit> {
-        let failed = |why: String| missing(&format!("`siding ctl {}`: {}", words.join(" "), why.trim()));
-        let own = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+        let fail = |why: String| failed(&format!("`siding ctl {}`: {}", words.join(" "), why.trim()));
+        let own = std::env::current_exe().map_err(|error| fail(error.to_string()))?;
         let output = Command::new(own)
             .args(["ctl", "--ctl-socket"])
             .arg(self.socket())
             .args(words)
             .output()
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| fail(error.to_string()))?;
         match output.status.success() {
             true => Ok(()),
-            false => Err(failed(String::from_utf8_lossy(&output.stderr).into_owned())),
+            false => Err(fail(String::from_utf8_lossy(&output.stderr).into_owned())),
         }
     }
 
     /// Memory of the process in bytes.
     pub fn resident_bytes(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap_or_default();
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
         kib.unwrap_or_default() << 10
@@ -165,8 +179,10 @@ impl Ours {
 impl Balanced for Ours {
     fn set_servers(&mut self, servers: &[u32]) -> Result<(), Exit> {
         let members: Vec<String> = servers.iter().map(u32::to_string).collect();
-        let words: Vec<&str> =
-            ["do", "group_modify", "members", "1"].into_iter().chain(members.iter().map(String::as_str)).collect();
+        let words: Vec<&str> = ["do", "group_modify", "members", "1"]
+            .into_iter()
+            .chain(members.iter().map(String::as_str))
+            .collect();
         self.ctl(&words)
     }
 

@@ -31,11 +31,19 @@ pub struct Segment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     Tcp(Segment),
-    Udp { data: Vec<u8>, has_checksum: bool },
+    Udp {
+        data: Vec<u8>,
+        has_checksum: bool,
+    },
     /// An echo request or reply; its identifier is the port of an end.
-    Echo { is_reply: bool, sequence: u16 },
+    Echo {
+        is_reply: bool,
+        sequence: u16,
+    },
     /// Destination unreachable, with a packet that it is about.
-    Unreachable { about: Vec<u8> },
+    Unreachable {
+        about: Vec<u8>,
+    },
 }
 
 /// Oddities of a packet.
@@ -155,15 +163,16 @@ impl Seen {
         let n_header = usize::from(packet[0] & 15) * 4;
         let n_total = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
         let (header, mut rest) = (packet.get(..n_header)?, packet.get(n_header..n_total)?.to_vec());
-        let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let word =
+            |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let (protocol, source, destination) = (header[9], word(12), word(16));
         if rest.len() < 8 {
             return None;
         }
         let has_checksum = protocol != UDP || rest[6..8] != [0, 0];
         let is_whole = header[6] & 0x3f == 0 && header[7] == 0;
-        let are_checksums_right =
-            checksum(header) == 0 && (!has_checksum || !is_whole || sum(protocol, source, destination, &rest) == 0);
+        let are_checksums_right = checksum(header) == 0
+            && (!has_checksum || !is_whole || sum(protocol, source, destination, &rest) == 0);
         let half = |at: usize| u16::from_be_bytes([rest[at], rest[at + 1]]);
         let (source_port, destination_port) = match (protocol, rest[0]) {
             (ICMP, 8) => (half(4), 0),
@@ -171,8 +180,18 @@ impl Seen {
             (ICMP, _) => (0, 0),
             _ => (half(0), half(2)),
         };
-        let masked = if protocol == ICMP { [2..4, 4..6] } else { [0..4, checksum_at(protocol)..checksum_at(protocol) + 2] };
-        masked.into_iter().flatten().filter(|at| *at < rest.len()).collect::<Vec<_>>().into_iter().for_each(|at| rest[at] = 0);
+        let masked = if protocol == ICMP {
+            [2..4, 4..6]
+        } else {
+            [0..4, checksum_at(protocol)..checksum_at(protocol) + 2]
+        };
+        masked
+            .into_iter()
+            .flatten()
+            .filter(|at| *at < rest.len())
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|at| rest[at] = 0);
         Some(Seen {
             station: frame[..6].try_into().ok()?,
             protocol,
@@ -216,7 +235,11 @@ mod tests {
             let (from, to) = ((0x0a00_0005, 40000), (0xc633_6407, 80));
             let right = ipv4(from, to, &body, Oddity::default());
             let seen = Seen::read(&frame([1; 6], [2; 6], &right)).unwrap();
-            assert_eq!((seen.source, seen.destination, seen.are_checksums_right), (from, to, true), "{body:?}");
+            assert_eq!(
+                (seen.source, seen.destination, seen.are_checksums_right),
+                (from, to, true),
+                "{body:?}"
+            );
             let wrong = ipv4(from, to, &body, Oddity { has_wrong_checksum: true, ..Oddity::default() });
             let has_none = matches!(body, Body::Udp { has_checksum: false, .. });
             assert_eq!(Seen::read(&frame([1; 6], [2; 6], &wrong)).unwrap().are_checksums_right, has_none);

@@ -129,7 +129,12 @@ impl Frames {
 }
 
 /// Sends packets as fast as they come out; returns packets a second and how many did not come.
-fn turn(ends: &mut Ends, frames: &Frames, n_packets: u64, flow_of: impl Fn(u64) -> u64) -> Result<(f64, u64), Exit> {
+fn turn(
+    ends: &mut Ends,
+    frames: &Frames,
+    n_packets: u64,
+    flow_of: impl Fn(u64) -> u64,
+) -> Result<(f64, u64), Exit> {
     let (mut n_sent, mut n_done, mut n_lost) = (0_u64, 0_u64, 0_u64);
     let begin = Instant::now();
     let mut last = begin;

@@ -32,11 +32,20 @@ pub const NOBODY: usize = usize::MAX;
 
 #[derive(Clone, Debug)]
 pub enum Act {
-    Packet { from: Side, flow: usize, body: Body, oddity: Oddity },
+    Packet {
+        from: Side,
+        flow: usize,
+        body: Body,
+        oddity: Oddity,
+    },
     /// The outside tells that the flow's last packet found nobody.
-    Unreachable { flow: usize },
+    Unreachable {
+        flow: usize,
+    },
     /// The balancer gives this server no new connections.
-    Drain { server: u32 },
+    Drain {
+        server: u32,
+    },
     /// All servers again.
     Restore,
 }
@@ -121,7 +130,14 @@ impl Talk {
     }
 
     /// A segment that differs from the next one.
-    fn odd(&mut self, from_opener: bool, name: &str, flags: u8, n_data: usize, change: impl FnOnce(&mut Segment)) -> &mut Talk {
+    fn odd(
+        &mut self,
+        from_opener: bool,
+        name: &str,
+        flags: u8,
+        n_data: usize,
+        change: impl FnOnce(&mut Segment),
+    ) -> &mut Talk {
         let mut segment = self.segment(from_opener, flags, n_data);
         change(&mut segment);
         self.raw(from_opener, &format!(", {name}"), segment)
@@ -219,9 +235,7 @@ impl Maker {
         self.port += 1;
         let port = self.port;
         match (self.app, opener) {
-            (AppArg::Lb, _) => {
-                Flow { inside: (REMOTE, port), outside: (BALANCED, outside_port), maps_as: 0 }
-            }
+            (AppArg::Lb, _) => Flow { inside: (REMOTE, port), outside: (BALANCED, outside_port), maps_as: 0 },
             (_, Side::Inside) => {
                 Flow { inside: (INSIDE_HOST, port), outside: (REMOTE, outside_port), maps_as: 0 }
             }
@@ -474,7 +488,9 @@ impl Maker {
         });
         self.add("a SYN into the end of a connection is challenged", |talk| {
             talk.open().send(true, FIN | ACK, 0).send(false, ACK, 0).send(false, FIN | ACK, 0);
-            talk.odd(true, "of a new connection", SYN, 0, |segment| segment.seq = segment.seq.wrapping_add(70_000));
+            talk.odd(true, "of a new connection", SYN, 0, |segment| {
+                segment.seq = segment.seq.wrapping_add(70_000)
+            });
             talk.send(false, ACK, 0).send(true, ACK, 0).send(false, SYN | ACK, 0);
         });
         self.add("an old connection answers a SYN", |talk| {
@@ -484,7 +500,8 @@ impl Maker {
             talk.open().data();
         });
         self.add("another SYN+ACK", |talk| {
-            talk.send(true, SYN, 0).odd(false, "with other numbers", SYN | ACK, 0, |segment| segment.ack ^= 0xff);
+            talk.send(true, SYN, 0)
+                .odd(false, "with other numbers", SYN | ACK, 0, |segment| segment.ack ^= 0xff);
             talk.send(false, SYN | ACK, 0).send(true, ACK, 0).data();
         });
         self.add("another SYN with a higher number", |talk| {
@@ -515,9 +532,20 @@ impl Maker {
     fn echoes(&mut self) {
         let echo = |is_reply, sequence| Body::Echo { is_reply, sequence };
         for (name, steps) in [
-            ("an echo and its reply", vec![(Side::Inside, false), (Side::Outside, true), (Side::Inside, false), (Side::Outside, true)]),
+            (
+                "an echo and its reply",
+                vec![
+                    (Side::Inside, false),
+                    (Side::Outside, true),
+                    (Side::Inside, false),
+                    (Side::Outside, true),
+                ],
+            ),
             ("a reply without a request", vec![(Side::Outside, true), (Side::Inside, true)]),
-            ("a request from the outside", vec![(Side::Inside, false), (Side::Outside, false), (Side::Outside, true)]),
+            (
+                "a request from the outside",
+                vec![(Side::Inside, false), (Side::Outside, false), (Side::Outside, true)],
+            ),
             ("a request from the outside only", vec![(Side::Outside, false), (Side::Inside, true)]),
         ] {
             let mut flow = self.flow(Side::Inside, 0);
@@ -585,7 +613,12 @@ impl Maker {
         if self.app != AppArg::Lb {
             let flow = self.flow(Side::Inside, UDP_SERVICE);
             let mut case = Case { name: "an error message".to_owned(), flows: vec![flow], steps: Vec::new() };
-            case.steps.push(packet_step(Side::Inside, 0, "UDP", Body::Udp { data: vec![1; 8], has_checksum: true }));
+            case.steps.push(packet_step(
+                Side::Inside,
+                0,
+                "UDP",
+                Body::Udp { data: vec![1; 8], has_checksum: true },
+            ));
             let step = |name: &str, act| Step { name: name.to_owned(), act };
             case.steps.push(step("ICMP unreachable, from the outside", Act::Unreachable { flow: 0 }));
             self.cases.push(case);

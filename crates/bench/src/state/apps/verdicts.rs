@@ -3,7 +3,7 @@
 use super::lab::{self, Lab};
 use super::packet::{self, Body, End, Oddity, Seen};
 use super::traffic::{self, Act, Case, Flow, NOBODY};
-use super::{AppArg, Side, missing};
+use super::{AppArg, Side, failed};
 use console::output::Exit;
 use packet_io::{AfPacketPort, BufPool, BufPoolOptions, LinkState, PacketBuf, Port, wait_for_input};
 use std::time::{Duration, Instant};
@@ -42,13 +42,14 @@ impl Ends {
             // The kernel takes a moment to see that a link is up.
             while port.link_state() != LinkState::Up {
                 if begin.elapsed() > PATIENCE {
-                    return Err(missing("a cable between two namespaces did not come up within ten seconds"));
+                    return Err(failed("a cable between two namespaces did not come up within ten seconds"));
                 }
                 std::thread::sleep(Duration::from_millis(1));
-                port.idle().map_err(|error| missing(&error.to_string()))?;
+                port.idle().map_err(|error| failed(&error.to_string()))?;
             }
         }
-        let pool = BufPool::new(BufPoolOptions { n_max: 4096, packet_bytes_max: 2048, ..BufPoolOptions::JUMBO });
+        let pool =
+            BufPool::new(BufPoolOptions { n_max: 4096, packet_bytes_max: 2048, ..BufPoolOptions::JUMBO });
         Ok(Ends { ports, pool, burst: Vec::new() })
     }
 
@@ -61,13 +62,13 @@ impl Ends {
             }
         }
         let sent = self.ports[from.index()].tx_burst(&mut self.pool, &mut self.burst);
-        sent.map_err(|error| missing(&format!("cannot send: {error}")))
+        sent.map_err(|error| failed(&format!("cannot send: {error}")))
     }
 
     /// Takes what has arrived at a side; returns how much.
     pub fn receive(&mut self, at: Side, mut take: impl FnMut(&[u8])) -> Result<usize, Exit> {
         let received = self.ports[at.index()].rx_burst(&mut self.pool, &mut self.burst, 64);
-        let n = received.map_err(|error| missing(&format!("cannot receive: {error}")))?;
+        let n = received.map_err(|error| failed(&format!("cannot receive: {error}")))?;
         for buf in self.burst.drain(..) {
             take(buf.data());
             self.pool.give_back(buf);
@@ -99,7 +100,16 @@ pub struct Prober<'d> {
 impl<'d> Prober<'d> {
     pub fn new(app: AppArg, lab: &Lab, balanced: &'d mut dyn Balanced) -> Result<Prober<'d>, Exit> {
         let ends = Ends::open(lab)?;
-        Ok(Prober { app, ends, balanced, n_markers: 0, marker_end: None, given: Vec::new(), servers: Vec::new(), drained: None })
+        Ok(Prober {
+            app,
+            ends,
+            balanced,
+            n_markers: 0,
+            marker_end: None,
+            given: Vec::new(),
+            servers: Vec::new(),
+            drained: None,
+        })
     }
 
     pub fn run(&mut self, cases: &[Case]) -> Result<Verdicts, Exit> {
@@ -161,8 +171,10 @@ impl<'d> Prober<'d> {
         self.ends.send(from, std::iter::once(&frame[..]))?;
         let outputs = self.mark(from)?;
         let sent = Seen::read(&frame);
-        let verdicts: Vec<String> =
-            outputs.iter().map(|(at, output)| self.judge(from, flow, ends, sent.as_ref(), *at, output)).collect();
+        let verdicts: Vec<String> = outputs
+            .iter()
+            .map(|(at, output)| self.judge(from, flow, ends, sent.as_ref(), *at, output))
+            .collect();
         Ok(if verdicts.is_empty() { "dropped".to_owned() } else { verdicts.join(", ") })
     }
 
@@ -194,7 +206,7 @@ impl<'d> Prober<'d> {
                 self.receive(at, number, &mut outputs, &mut has_come)?;
             }
             if begin.elapsed() > PATIENCE {
-                return Err(missing("a packet that has to pass did not come out within ten seconds"));
+                return Err(failed("a packet that has to pass did not come out within ten seconds"));
             }
             if !has_come {
                 self.ends.wait(from.other());
@@ -238,7 +250,9 @@ impl<'d> Prober<'d> {
         at: Side,
         frame: &[u8],
     ) -> String {
-        let (Some(seen), Some(sent)) = (Seen::read(frame), sent) else { return "passed as no packet".to_owned() };
+        let (Some(seen), Some(sent)) = (Seen::read(frame), sent) else {
+            return "passed as no packet".to_owned();
+        };
         if at == from {
             return format!("answered with {}", seen.what());
         }
@@ -285,7 +299,11 @@ impl<'d> Prober<'d> {
                 }
             }
             (AppArg::Nat, Side::Outside) if sent.protocol == packet::ICMP && sent.rest[0] == 3 => {
-                if seen.destination.0 == ends.inside.0 { passed } else { Err("another destination".to_owned()) }
+                if seen.destination.0 == ends.inside.0 {
+                    passed
+                } else {
+                    Err("another destination".to_owned())
+                }
             }
             (AppArg::Nat, Side::Outside) => {
                 match seen.destination == ends.inside && seen.source == sent.source {
@@ -295,7 +313,10 @@ impl<'d> Prober<'d> {
             }
             (AppArg::Lb, Side::Inside) => {
                 let server = u32::from(seen.station[5]);
-                if seen.source != sent.source || !(1..=3).contains(&server) || seen.station[..5] != lab::SERVER[..5] {
+                if seen.source != sent.source
+                    || !(1..=3).contains(&server)
+                    || seen.station[..5] != lab::SERVER[..5]
+                {
                     return Err("other addresses".to_owned());
                 }
                 // The address that the server answers from.
@@ -306,10 +327,12 @@ impl<'d> Prober<'d> {
                     _ => passed,
                 }
             }
-            (AppArg::Lb, Side::Outside) => match (seen.source, seen.destination) == (ends.outside, sent.destination) {
-                true => passed,
-                false => Err("other addresses".to_owned()),
-            },
+            (AppArg::Lb, Side::Outside) => {
+                match (seen.source, seen.destination) == (ends.outside, sent.destination) {
+                    true => passed,
+                    false => Err("other addresses".to_owned()),
+                }
+            }
         }
     }
 }
