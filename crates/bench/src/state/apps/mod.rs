@@ -178,7 +178,7 @@ impl Outcome {
             "Both run between the same AF_PACKET sender and receiver over veth, which bound the rates; \
              `siding bench state` without --app has those over memory."
                 .to_owned(),
-            "Memory of a flow: growth of the switch's process, and of the kernel's slabs.".to_owned(),
+            "Memory of a flow: what a switch with room for them has more than one for a thousand, and growth of the kernel's slabs.".to_owned(),
         ]
     }
 

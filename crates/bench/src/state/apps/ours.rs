@@ -117,7 +117,9 @@ impl Ours {
             .args(["-O", &args.cc.optimise.to_string(), "--ctl-socket"])
             .arg(dir.path().join("ctl"))
             .args(["-i", &format!("1@{INSIDE}"), "-i", &format!("2@{OUTSIDE}")])
-            .args(["-D", &format!("N_FLOWS={n_flows}"), "-D", &format!("N_CONNECTIONS={n_flows}")]);
+            .args(["-D", &format!("N_FLOWS={n_flows}"), "-D", &format!("N_CONNECTIONS={n_flows}")])
+            // Numbers of connections follow each other, and each has a cell while it is there.
+            .args(["-D", &format!("N_CELLS=32w{}", n_flows.next_power_of_two())]);
         if let Some(core) = core {
             command.args(["--cores", &core.to_string()]);
         }

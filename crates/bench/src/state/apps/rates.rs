@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const N_KNOWN: u64 = 200_000;
 const N_KNOWN_QUICK: u64 = 20_000;
 const FRAME_BYTES: usize = 60;
+/// Room for flows at least.
+const N_BARE: u64 = 1024;
 /// From this number of flows on memory of flows exceeds what else changes.
 const N_FOR_MEMORY: u64 = 50_000;
 
@@ -159,14 +161,21 @@ fn turn(
     Ok((n_done as f64 / begin.elapsed().as_secs_f64(), n_lost))
 }
 
-fn run(peer: Peer, app: AppArg, frames: &Frames, n_flows: u64, args: &MeasureArgs) -> Result<Run, Exit> {
+fn run(
+    peer: Peer,
+    app: AppArg,
+    frames: &Frames,
+    n_flows: u64,
+    bare_bytes: u64,
+    args: &MeasureArgs,
+) -> Result<Run, Exit> {
     let lab = Lab::new()?;
     let cores = Cores::of_this_machine();
     cores.steer(&lab)?;
     let mut ours = None;
     let mut kernel = None;
     match peer {
-        Peer::Siding => ours = Some(Ours::start(&lab, app, n_flows.max(1024), cores.middle, args)?),
+        Peer::Siding => ours = Some(Ours::start(&lab, app, n_flows.max(N_BARE), cores.middle, args)?),
         Peer::Kernel(balancer) => kernel = Some(Kernel::start(&lab, app, balancer)?),
     }
     let mut ends = Ends::open(&lab)?;
@@ -175,7 +184,8 @@ fn run(peer: Peer, app: AppArg, frames: &Frames, n_flows: u64, args: &MeasureArg
         Some(ours) => ours.resident_bytes(),
         None => slab_bytes(),
     };
-    let before = memory();
+    // The switch has reserved its memory when it is ready.
+    let before = if ours.is_some() { bare_bytes } else { memory() };
     let (new_per_second, lost) = turn(&mut ends, frames, n_flows, |i| i)?;
     let after = memory();
     let n_known = if args.quick { N_KNOWN_QUICK } else { N_KNOWN }.max(n_flows);
@@ -188,14 +198,21 @@ fn run(peer: Peer, app: AppArg, frames: &Frames, n_flows: u64, args: &MeasureArg
     Ok(Run { new_per_second, known_per_second, n_lost: lost + lost_known, bytes_per_flow })
 }
 
+/// Memory of a switch with room for a few flows.
+fn bare_bytes(app: AppArg, args: &MeasureArgs) -> Result<u64, Exit> {
+    let lab = Lab::new()?;
+    Ok(Ours::start(&lab, app, N_BARE, None, args)?.resident_bytes())
+}
+
 /// Measures both by turns.
 pub fn measure(app: AppArg, peers: &[Peer], n_flows: u64, args: &MeasureArgs) -> Result<Vec<Figure>, Exit> {
     let frames = Frames::new(app, n_flows);
     let mut figures: Vec<Figure> =
         peers.iter().map(|peer| Figure { peer: peer.name(), n_flows, runs: Vec::new() }).collect();
+    let bare_bytes = if n_flows >= N_FOR_MEMORY { bare_bytes(app, args)? } else { 0 };
     for _ in 0..args.n_runs() {
         for (figure, peer) in figures.iter_mut().zip(peers) {
-            figure.runs.push(run(*peer, app, &frames, n_flows, args)?);
+            figure.runs.push(run(*peer, app, &frames, n_flows, bare_bytes, args)?);
         }
     }
     Ok(figures)
