@@ -311,7 +311,7 @@ pub struct BenchStateArgs {
     /// The experiment
     #[arg(long, value_enum, value_name = "WHAT", default_value = "throughput")]
     pub figure: StateFigureArg,
-    /// Flows (repeatable) [default: 1000, 100000, 1000000 and 10000000]
+    /// Flows (repeatable) [default: 1000, 100000, 1000000 and 10000000; with --app 1000, 10000, 100000 and 1000000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=12_000_000))]
     pub flows: Vec<u64>,
     /// Packets that come together

@@ -242,15 +242,23 @@ control Translate(inout Headers headers, inout Metadata meta, inout standard_met
                 refuse();
             }
             if (is_new) {
+                bit<16> own_port = public_port;
                 is_added = false;
                 outbound.apply();
                 if (!is_added) {
                     // Half a flow is of no use: the answers would pass, but the next packet would get another port.
+                    bit<16> found_port = public_port;
+                    bool is_there = is_found;
+                    public_port = own_port;
                     changes_profile = true;
                     profile = PROFILE_GONE;
                     inbound.apply();
-                    refused.count(1);
-                    refuse();
+                    if (!is_there) {
+                        refused.count(1);
+                        refuse();
+                    }
+                    // Another worker has added the flow meanwhile, with its own port.
+                    public_port = found_port;
                 }
             } else if (is_foreign) {
                 // The other half was removed, and another flow has got the port meanwhile.
