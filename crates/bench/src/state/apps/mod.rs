@@ -31,7 +31,7 @@ const N_QUICK: usize = 1;
 /// Room for flows while verdicts are compared.
 const N_FLOWS: u64 = 65_536;
 
-/// Where packets come from.
+/// A side of the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Inside,

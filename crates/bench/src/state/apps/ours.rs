@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// What the programs include, and where.
+/// Files that the programs include.
 const INCLUDED: [(&str, &str); 3] = [
     ("include/headers.p4", include_str!("../../../../../examples/include/headers.p4")),
     ("state/include/segments.p4", include_str!("../../../../../examples/state/include/segments.p4")),

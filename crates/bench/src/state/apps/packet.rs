@@ -149,7 +149,7 @@ pub struct Seen {
     pub source: End,
     pub destination: End,
     pub are_checksums_right: bool,
-    /// What IP carries, with zeros for ports, identifier and checksum.
+    /// Payload of IP, with zeros for ports, identifier and checksum.
     pub rest: Vec<u8>,
 }
 

@@ -29,7 +29,7 @@ const N_BARE: u64 = 1024;
 /// From this number of flows on memory of flows exceeds what else changes.
 const N_FOR_MEMORY: u64 = 50_000;
 
-/// Who is measured.
+/// One of the two that are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     Siding,
@@ -151,7 +151,7 @@ fn turn(
         n_done += n;
         if n > 0 {
             last = Instant::now();
-            // What comes late is not lost.
+            // A late packet is not lost.
             n_lost = n_lost.min(n_sent.saturating_sub(n_done));
         } else if last.elapsed() > PATIENCE {
             n_lost = n_sent.saturating_sub(n_done);
@@ -173,10 +173,10 @@ fn run(
     let cores = Cores::of_this_machine();
     cores.steer(&lab)?;
     let mut ours = None;
-    let mut kernel = None;
+    let _kernel;
     match peer {
         Peer::Siding => ours = Some(Ours::start(&lab, app, n_flows.max(N_BARE), cores.middle, args)?),
-        Peer::Kernel(balancer) => kernel = Some(Kernel::start(&lab, app, balancer)?),
+        Peer::Kernel(balancer) => _kernel = Kernel::start(&lab, app, balancer)?,
     }
     let mut ends = Ends::open(&lab)?;
     let _pinned = cores.pin();
@@ -192,7 +192,6 @@ fn run(
     // Any order that has all flows in it.
     let (known_per_second, lost_known) =
         turn(&mut ends, frames, n_known, |i| i.wrapping_mul(2_654_435_761) % n_flows)?;
-    drop(kernel);
     let bytes_per_flow =
         (n_flows >= N_FOR_MEMORY).then(|| after.saturating_sub(before) as f64 / n_flows as f64);
     Ok(Run { new_per_second, known_per_second, n_lost: lost + lost_known, bytes_per_flow })

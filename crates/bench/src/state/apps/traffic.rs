@@ -130,7 +130,7 @@ impl Talk {
     }
 
     /// A segment that differs from the next one.
-    fn odd(
+    fn altered(
         &mut self,
         from_opener: bool,
         name: &str,
@@ -306,7 +306,7 @@ impl Maker {
             talk.send(true, ACK, 0).send(false, ACK, 0);
         });
         self.add("a connection is refused", |talk| {
-            talk.send(true, SYN, 0).odd(false, "to the SYN", RST | ACK, 0, |rst| rst.seq = 0);
+            talk.send(true, SYN, 0).altered(false, "to the SYN", RST | ACK, 0, |rst| rst.seq = 0);
             talk.send(true, ACK, 0);
         });
         self.add("a SYN is sent again", |talk| {
@@ -378,7 +378,7 @@ impl Maker {
                 ("2^31 behind", 1 << 31),
             ] {
                 self.add("data after the window", |talk| {
-                    talk.open().data().odd(from_opener, name, ACK, 1, by(n)).data();
+                    talk.open().data().altered(from_opener, name, ACK, 1, by(n)).data();
                 });
             }
             for (name, n) in [
@@ -387,7 +387,7 @@ impl Maker {
                 ("far before", 0_u32.wrapping_sub(1_000_000)),
             ] {
                 self.add("data before the window", |talk| {
-                    talk.open().data().odd(from_opener, name, ACK, 1, by(n)).data();
+                    talk.open().data().altered(from_opener, name, ACK, 1, by(n)).data();
                 });
             }
             for (name, n) in [
@@ -397,11 +397,11 @@ impl Maker {
                 ("of 67000 bytes before", 0_u32.wrapping_sub(67_000)),
             ] {
                 self.add("acknowledgements", |talk| {
-                    talk.open().data().odd(from_opener, name, ACK, 0, acks(n)).data();
+                    talk.open().data().altered(from_opener, name, ACK, 0, acks(n)).data();
                 });
             }
             self.add("a keep-alive", |talk| {
-                talk.open().data().odd(from_opener, "of one byte before", ACK, 0, by(0_u32.wrapping_sub(1)));
+                talk.open().data().altered(from_opener, "of one byte before", ACK, 0, by(0_u32.wrapping_sub(1)));
                 talk.send(!from_opener, ACK, 0).data();
             });
             for (name, n) in [
@@ -414,26 +414,26 @@ impl Maker {
             ] {
                 for flags in [RST, RST | ACK] {
                     self.add("a reset by guessing", |talk| {
-                        talk.open().data().odd(from_opener, name, flags, 0, by(n)).data();
-                        talk.odd(!from_opener, "after it", SYN | ACK, 0, |_| ());
+                        talk.open().data().altered(from_opener, name, flags, 0, by(n)).data();
+                        talk.altered(!from_opener, "after it", SYN | ACK, 0, |_| ());
                     });
                 }
             }
             self.add("a FIN by guessing", |talk| {
-                talk.open().data().odd(from_opener, "behind the window", FIN | ACK, 0, by(100_000)).data();
-                talk.odd(true, "of a new connection", SYN, 0, by(400_000));
+                talk.open().data().altered(from_opener, "behind the window", FIN | ACK, 0, by(100_000)).data();
+                talk.altered(true, "of a new connection", SYN, 0, by(400_000));
             });
             self.add("a closed window", |talk| {
-                talk.open().data().odd(from_opener, "window 0", ACK, 0, |segment| segment.window = 0);
-                talk.odd(!from_opener, "a probe", ACK, 1, |_| ()).data();
+                talk.open().data().altered(from_opener, "window 0", ACK, 0, |segment| segment.window = 0);
+                talk.altered(!from_opener, "a probe", ACK, 1, |_| ()).data();
             });
         }
         self.add("windows are scaled", |talk| {
             talk.window = 1000;
             talk.open_scaled(4, 3).data();
             for (from_opener, bytes) in [(true, 1000 << 3), (false, 1000 << 4)] {
-                talk.odd(from_opener, "at the end of the window", ACK, 1, by(bytes - 1)).data();
-                talk.odd(from_opener, "behind the window", ACK, 1, by(bytes + 300)).data();
+                talk.altered(from_opener, "at the end of the window", ACK, 1, by(bytes - 1)).data();
+                talk.altered(from_opener, "behind the window", ACK, 1, by(bytes + 300)).data();
             }
         });
         self.add("one side does not scale", |talk| {
@@ -442,13 +442,13 @@ impl Maker {
             syn.options = vec![3, 3, 7, 0];
             talk.advance(true, SYN, 0);
             talk.raw(true, ", window scale 7", syn).send(false, SYN | ACK, 0).send(true, ACK, 0).data();
-            talk.odd(false, "behind the window", ACK, 1, by(1500)).data();
+            talk.altered(false, "behind the window", ACK, 1, by(1500)).data();
         });
         self.add("a scale of 15 is one of 14", |talk| {
             talk.window = 10;
             talk.open_scaled(15, 0).data();
-            talk.odd(false, "at the end of the window", ACK, 1, by((10 << 14) - 1));
-            talk.odd(false, "behind the window", ACK, 1, by((10 << 14) + 100)).data();
+            talk.altered(false, "at the end of the window", ACK, 1, by((10 << 14) - 1));
+            talk.altered(false, "behind the window", ACK, 1, by((10 << 14) + 100)).data();
         });
         self.add("much data under way", |talk| {
             talk.window = 65_535;
@@ -488,20 +488,20 @@ impl Maker {
         });
         self.add("a SYN into the end of a connection is challenged", |talk| {
             talk.open().send(true, FIN | ACK, 0).send(false, ACK, 0).send(false, FIN | ACK, 0);
-            talk.odd(true, "of a new connection", SYN, 0, |segment| {
+            talk.altered(true, "of a new connection", SYN, 0, |segment| {
                 segment.seq = segment.seq.wrapping_add(70_000)
             });
             talk.send(false, ACK, 0).send(true, ACK, 0).send(false, SYN | ACK, 0);
         });
         self.add("an old connection answers a SYN", |talk| {
-            talk.send(true, SYN, 0).odd(false, "of another connection", ACK, 0, |segment| segment.ack = 77);
-            talk.odd(true, "to the answer", RST, 0, |segment| segment.seq = 77);
+            talk.send(true, SYN, 0).altered(false, "of another connection", ACK, 0, |segment| segment.ack = 77);
+            talk.altered(true, "to the answer", RST, 0, |segment| segment.seq = 77);
             talk.next[0] = talk.next[0].wrapping_sub(1);
             talk.open().data();
         });
         self.add("another SYN+ACK", |talk| {
             talk.send(true, SYN, 0)
-                .odd(false, "with other numbers", SYN | ACK, 0, |segment| segment.ack ^= 0xff);
+                .altered(false, "with other numbers", SYN | ACK, 0, |segment| segment.ack ^= 0xff);
             talk.send(false, SYN | ACK, 0).send(true, ACK, 0).data();
         });
         self.add("another SYN with a higher number", |talk| {
@@ -581,7 +581,7 @@ impl Maker {
             talk.case.flows.push(strange);
             talk.flow = 1;
             for flags in [SYN, SYN | ACK, ACK, RST, FIN | ACK] {
-                talk.odd(false, name, flags, 0, |_| ());
+                talk.altered(false, name, flags, 0, |_| ());
             }
             talk.flow = 0;
             talk.data();
@@ -589,7 +589,7 @@ impl Maker {
         }
     }
 
-    /// What the programs do not claim to do.
+    /// Packets outside the scope of the programs.
     fn limits(&mut self) {
         for (name, oddity) in [
             ("a wrong checksum", Oddity { has_wrong_checksum: true, ..Oddity::default() }),

@@ -15,7 +15,7 @@ const MAGIC: [u8; 4] = *b"mark";
 /// A public port that no flow has.
 const UNUSED_PORT: u16 = 1000;
 
-/// What became of the packet of each step, by case; `None` where a step sends none.
+/// The fate of the packet of each step, by case; `None` where a step sends none.
 pub type Verdicts = Vec<Vec<Option<String>>>;
 
 /// The configuration of what is under test, while traffic goes through it.
