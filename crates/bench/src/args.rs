@@ -291,6 +291,23 @@ pub enum StateFigureArg {
     Latency,
 }
 
+/// Applications of `examples/state` that the kernel has, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AppArg {
+    /// Address translation, beside masquerading by nftables
+    Nat,
+    /// The firewall with the states of TCP, beside `ct state` of nftables
+    Firewall,
+    /// The load balancer, beside ipvs, or nftables where there is no ipvs
+    Lb,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PeerArg {
+    /// The kernel, as a router with rules of nftables
+    Kernel,
+}
+
 #[derive(Debug, Args)]
 pub struct BenchStateArgs {
     /// The experiment
@@ -302,6 +319,12 @@ pub struct BenchStateArgs {
     /// With --figure throughput: packets that come together
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub burst: u32,
+    /// An application between network namespaces, beside the kernel's own: verdicts about the same packets, and rates
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["figure", "burst"])]
+    pub app: Option<AppArg>,
+    /// With --app: who does the same
+    #[arg(long, value_enum, value_name = "WHO", default_value = "kernel", requires = "app")]
+    pub peer: PeerArg,
     #[command(flatten)]
     pub measure: MeasureArgs,
 }

@@ -237,4 +237,52 @@ fn latency_is_that_of_all_packets_and_classes() {
     }
     let svg = std::fs::read_to_string(svg).unwrap();
     assert!(svg.starts_with("<svg ") && svg.matches("<g transform").count() == 12, "{svg}");
+
+/// The verdicts of the applications of `examples/state` are those of the kernel, but for differences that are documented.
+#[test]
+fn applications_judge_packets_as_the_kernel_does() {
+    for (app, n_reasons) in [("nat", 4), ("firewall", 3), ("lb", 3)] {
+        let output = Command::new(env!("CARGO_BIN_EXE_siding"))
+            .args(["bench", "state", "--app", app, "--peer", "kernel", "--flows", "1000"])
+            .args(["--quick", "--json", "--runs", "1", "-O1"])
+            .output()
+            .unwrap();
+        let messages = String::from_utf8_lossy(&output.stderr);
+        if messages.contains("no C compiler was found") {
+            return;
+        }
+        if output.status.code() == Some(4) {
+            // Where namespaces can be made only the kernel may lack something.
+            let may_skip =
+                std::env::var_os("SIDING_REQUIRE_NET").is_none() || messages.contains("this kernel lacks");
+            assert!(may_skip, "{messages}");
+            println!("skipped: {messages}");
+            return;
+        }
+        assert!(output.status.success(), "{app}: {messages}");
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let verdicts = &value["verdicts"];
+        assert_eq!(verdicts["different"], serde_json::json!([]), "{app}");
+        let count = |key: &str| verdicts[key].as_u64().unwrap();
+        // Packets that pass, and others.
+        assert!(
+            count("packets") > 1000 && count("passed") > 0 && count("passed") < count("packets"),
+            "{verdicts}"
+        );
+        // A reason without a difference is out of date.
+        let meant = verdicts["meant"].as_array().unwrap();
+        assert_eq!(meant.len(), n_reasons, "{app}: {meant:?}");
+        let n_meant: usize = meant.iter().map(|reason| reason["packets"].as_array().unwrap().len()).sum();
+        assert_eq!(count("equal") + n_meant as u64, count("packets"));
+        let goals = value["goals"].as_array().unwrap();
+        assert_eq!((goals[0]["name"].as_str(), &goals[0]["met"]), (Some("verdicts_equal"), &true.into()));
+        let figures = value["figures"].as_array().unwrap();
+        assert_eq!(figures.len(), 2, "{app}");
+        for figure in figures {
+            let lines = figure["lines"].as_array().unwrap();
+            let is_counted =
+                |line: &serde_json::Value| line["packets_per_second"].as_f64().is_some_and(|n| n > 0.0);
+            assert!(lines.len() == 2 && lines.iter().all(is_counted), "{app}: {figure}");
+        }
+    }
 }
