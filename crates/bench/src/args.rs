@@ -313,7 +313,7 @@ pub struct BenchStateArgs {
     /// The experiment
     #[arg(long, value_enum, value_name = "WHAT", default_value = "throughput")]
     pub figure: StateFigureArg,
-    /// With --figure throughput: flows (repeatable) [default: 1000, 100000, 1000000 and 10000000]
+    /// Flows (repeatable); not with --figure latency [default: 1000, 100000, 1000000 and 10000000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=12_000_000))]
     pub flows: Vec<u64>,
     /// With --figure throughput: packets that come together

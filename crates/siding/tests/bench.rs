@@ -237,6 +237,7 @@ fn latency_is_that_of_all_packets_and_classes() {
     }
     let svg = std::fs::read_to_string(svg).unwrap();
     assert!(svg.starts_with("<svg ") && svg.matches("<g transform").count() == 12, "{svg}");
+}
 
 /// The verdicts of the applications of `examples/state` are those of the kernel, but for differences that are documented.
 #[test]
