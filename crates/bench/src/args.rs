@@ -287,6 +287,8 @@ pub struct BenchRegistersArgs {
 pub enum StateFigureArg {
     /// Cycles of a packet that adds an entry and of one that finds it, over the number of flows
     Throughput,
+    /// The time that packets take in an open loop, and what is missed while a controller learns; takes two cores
+    Latency,
 }
 
 /// Applications of `examples/state` that the kernel has, too.
@@ -311,10 +313,11 @@ pub struct BenchStateArgs {
     /// The experiment
     #[arg(long, value_enum, value_name = "WHAT", default_value = "throughput")]
     pub figure: StateFigureArg,
-    /// Flows (repeatable) [default: 1000, 100000, 1000000 and 10000000; with --app 1000, 10000, 100000 and 1000000]
+    /// Flows (repeatable); not with --figure latency [default: 1000, 100000, 1000000 and 10000000; with --app 1000, 10000,
+    /// 100000 and 1000000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=12_000_000))]
     pub flows: Vec<u64>,
-    /// Packets that come together
+    /// With --figure throughput: packets that come together
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub burst: u32,
     /// An application between network namespaces, beside the kernel's own: verdicts about the same packets, and rates

@@ -172,12 +172,10 @@ fn run(
     let lab = Lab::new()?;
     let cores = Cores::of_this_machine();
     cores.steer(&lab)?;
-    let mut ours = None;
-    let _kernel;
-    match peer {
-        Peer::Siding => ours = Some(Ours::start(&lab, app, n_flows.max(N_BARE), cores.middle, args)?),
-        Peer::Kernel(balancer) => _kernel = Kernel::start(&lab, app, balancer)?,
-    }
+    let ours = match peer {
+        Peer::Siding => Some(Ours::start(&lab, app, n_flows.max(N_BARE), cores.middle, args)?),
+        Peer::Kernel(balancer) => Kernel::start(&lab, app, balancer).map(|_| None)?,
+    };
     let mut ends = Ends::open(&lab)?;
     let _pinned = cores.pin();
     let memory = || match &ours {

@@ -401,7 +401,13 @@ impl Maker {
                 });
             }
             self.add("a keep-alive", |talk| {
-                talk.open().data().altered(from_opener, "of one byte before", ACK, 0, by(0_u32.wrapping_sub(1)));
+                talk.open().data().altered(
+                    from_opener,
+                    "of one byte before",
+                    ACK,
+                    0,
+                    by(0_u32.wrapping_sub(1)),
+                );
                 talk.send(!from_opener, ACK, 0).data();
             });
             for (name, n) in [
@@ -420,7 +426,10 @@ impl Maker {
                 }
             }
             self.add("a FIN by guessing", |talk| {
-                talk.open().data().altered(from_opener, "behind the window", FIN | ACK, 0, by(100_000)).data();
+                talk.open()
+                    .data()
+                    .altered(from_opener, "behind the window", FIN | ACK, 0, by(100_000))
+                    .data();
                 talk.altered(true, "of a new connection", SYN, 0, by(400_000));
             });
             self.add("a closed window", |talk| {
@@ -494,7 +503,8 @@ impl Maker {
             talk.send(false, ACK, 0).send(true, ACK, 0).send(false, SYN | ACK, 0);
         });
         self.add("an old connection answers a SYN", |talk| {
-            talk.send(true, SYN, 0).altered(false, "of another connection", ACK, 0, |segment| segment.ack = 77);
+            talk.send(true, SYN, 0)
+                .altered(false, "of another connection", ACK, 0, |segment| segment.ack = 77);
             talk.altered(true, "to the answer", RST, 0, |segment| segment.seq = 77);
             talk.next[0] = talk.next[0].wrapping_sub(1);
             talk.open().data();
