@@ -84,7 +84,7 @@ else
 fi
 
 if pkg-config --exists libdpdk 2>/dev/null; then
-    build_dpdk_libraries rte_hash rte_fib rte_acl learn
+    build_dpdk_libraries rte_hash rte_fib rte_acl learn learn_latency
     if [ -n "$dpdk_source" ]; then
         build_dpdk_libraries dpdk_swx
         build_swx_programs
@@ -92,5 +92,5 @@ if pkg-config --exists libdpdk 2>/dev/null; then
         echo "skipped dpdk_swx: SWX compiles its pipelines with headers of DPDK's sources; give --dpdk-source DIR"
     fi
 else
-    echo "skipped rte_hash, rte_fib, rte_acl, learn and dpdk_swx: pkg-config knows no libdpdk (Debian: libdpdk-dev)"
+    echo "skipped rte_hash, rte_fib, rte_acl, learn, learn_latency and dpdk_swx: pkg-config knows no libdpdk (Debian: libdpdk-dev)"
 fi

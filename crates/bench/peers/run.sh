@@ -5,7 +5,7 @@ set -uo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 folder="${SIDING_PEERS:-$here/../../../target/peers}"
 status=0
-for name in rte_hash rte_fib rte_acl learn dpdk_swx bmv2; do
+for name in rte_hash rte_fib rte_acl learn learn_latency dpdk_swx bmv2; do
     if [ -x "$folder/peer-$name" ]; then
         "$folder/peer-$name" "$@" || status=1
     else

@@ -283,14 +283,49 @@ pub struct BenchRegistersArgs {
     pub measure: MeasureArgs,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StateFigureArg {
+    /// Cycles of a packet that adds an entry and of one that finds it, over the number of flows
+    Throughput,
+    /// The time that packets take in an open loop, and what is missed while a controller learns; takes two cores
+    Latency,
+}
+
+/// Applications of `examples/state` that the kernel has, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AppArg {
+    /// Address translation, beside masquerading by nftables
+    Nat,
+    /// The firewall with the states of TCP, beside `ct state` of nftables
+    Firewall,
+    /// The load balancer, beside ipvs, or nftables where there is no ipvs
+    Lb,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PeerArg {
+    /// The kernel, as a router with rules of nftables
+    Kernel,
+}
+
 #[derive(Debug, Args)]
 pub struct BenchStateArgs {
-    /// Flows (repeatable) [default: 1000, 100000, 1000000 and 10000000]
+    /// The experiment
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "throughput")]
+    pub figure: StateFigureArg,
+    /// Flows (repeatable); not with --figure latency [default: 1000, 100000, 1000000 and 10000000; with --app 1000, 10000,
+    /// 100000 and 1000000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=12_000_000))]
     pub flows: Vec<u64>,
-    /// Packets that come together
+    /// With --figure throughput: packets that come together
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub burst: u32,
+    /// An application between network namespaces, beside the kernel's own: verdicts about the same packets, and rates
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["figure", "burst"])]
+    pub app: Option<AppArg>,
+    /// With --app: who does the same
+    #[arg(long, value_enum, value_name = "WHO", default_value = "kernel", requires = "app")]
+    pub peer: PeerArg,
     #[command(flatten)]
     pub measure: MeasureArgs,
 }

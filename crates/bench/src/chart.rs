@@ -98,6 +98,37 @@ fn text(svg: &mut String, [x, y]: [f64; 2], anchor: &str, words: &str) {
 }
 
 pub fn svg(chart: &Chart) -> String {
+    let drawn = drawing(chart);
+    framed(&chart.title, (drawn.width, drawn.height), &drawn.marks)
+}
+
+/// Several charts below each other, as one picture.
+pub fn page(title: &str, charts: &[Chart]) -> String {
+    let (mut width, mut height, mut all) = (0f64, 0.0, String::new());
+    for drawn in charts.iter().map(drawing) {
+        let _ = writeln!(all, "<g transform=\"translate(0 {height:.0})\">\n{}</g>", drawn.marks);
+        (width, height) = (width.max(drawn.width), height + drawn.height);
+    }
+    framed(title, (width, height), &all)
+}
+
+fn framed(title: &str, (width, height): (f64, f64), marks: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\" \
+         font-size=\"13\" role=\"img\">\n<title>{}</title>\n{STYLE}<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n\
+         {marks}</svg>\n",
+        escaped(title)
+    )
+}
+
+/// A chart without the frame of a picture.
+struct Drawing {
+    width: f64,
+    height: f64,
+    marks: String,
+}
+
+fn drawing(chart: &Chart) -> Drawing {
     let points = || chart.series.iter().flat_map(|s| &s.points);
     let is_logarithmic = axis::is_logarithmic(points().map(|p| p.1), chart.upwards);
     let has_zeros = is_logarithmic && points().any(|p| p.1 <= 0.0);
@@ -115,11 +146,7 @@ pub fn svg(chart: &Chart) -> String {
     let across = Axis::across(points().map(|p| p.0), chart.across, [LEFT, LEFT + PLOT]);
     let up = Axis::upwards(points().map(|p| p.1), chart.upwards, [height - BOTTOM, TOP]);
 
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\" \
-         font-size=\"13\" role=\"img\">\n<title>{}</title>\n{STYLE}<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n",
-        escaped(&chart.title)
-    );
+    let mut svg = String::new();
     let _ = writeln!(
         svg,
         "<text x=\"{LEFT}\" y=\"28\" font-size=\"15\" font-weight=\"bold\">{}</text>",
@@ -164,7 +191,7 @@ pub fn svg(chart: &Chart) -> String {
         let y = TOP + LEGEND_LINE * (chart.series.len() + 1 + i) as f64;
         let _ = writeln!(svg, "<text class=\"note\" x=\"{legend:.1}\" y=\"{y:.1}\">{}</text>", escaped(line));
     }
-    svg + "</svg>\n"
+    Drawing { width, height, marks: svg }
 }
 
 fn name(series: &Series) -> String {
@@ -295,6 +322,15 @@ mod tests {
         let svg = svg(&Chart { series, notes: vec!["word ".repeat(20)], ..Chart::default() });
         assert!(svg.contains("viewBox=\"0 0 920 862\""), "{svg}");
         assert_eq!(wrapped(&"word ".repeat(20)).len(), 3);
+    }
+
+    #[test]
+    fn charts_of_a_page_are_below_each_other() {
+        let chart = |name| Chart { series: one(name, vec![(10.0, 1.0)]), ..Chart::default() };
+        let page = page("both", &[chart("a"), chart("b")]);
+        assert_eq!((page.matches("<svg ").count(), page.matches("<style>").count()), (1, 1), "{page}");
+        assert!(page.contains("translate(0 0)") && page.contains("translate(0 430)"), "{page}");
+        assert!(page.contains(" 860\"") && page.contains(">a<") && page.contains(">b<"), "{page}");
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl Judged {
         json!({ "name": self.name, "size": self.size, "value": value, key: limit, "met": self.is_met() })
     }
 
-    fn cells(&self) -> Vec<String> {
+    pub fn cells(&self) -> Vec<String> {
         let goal = match self.goal {
             Goal::AtMost(limit) => format!("at most {limit}"),
             Goal::AtLeast(limit) => format!("at least {limit}"),

@@ -25,7 +25,7 @@ impl Random {
 }
 
 /// RFC 1071.
-fn checksum(bytes: &[u8]) -> u16 {
+pub fn checksum(bytes: &[u8]) -> u16 {
     let words =
         bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |b| u32::from(*b)));
     let mut sum: u32 = words.sum();

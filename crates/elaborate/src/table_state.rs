@@ -82,7 +82,7 @@ impl<'p> Elaborator<'p> {
                 "write `add_on_miss = true;` in the table",
             );
         }
-        match mark.string().as_deref() {
+        match mark.string() {
             Some("refuse") => {}
             Some("oldest") => return WhenFull::Oldest,
             _ => fault(

@@ -165,3 +165,125 @@ fn updates_are_timed_with_and_without_load() {
     };
     assert!(lines.iter().all(has_rates), "{value}");
 }
+
+#[test]
+fn latency_is_that_of_all_packets_and_classes() {
+    let dir = tempfile::tempdir().unwrap();
+    let svg = dir.path().join("latency.svg");
+    let output = Command::new(env!("CARGO_BIN_EXE_siding"))
+        .args(["bench", "state", "--figure", "latency", "--quick", "--json", "-O1", "--svg"])
+        .arg(&svg)
+        .env("SIDING_PEERS", dir.path())
+        .output()
+        .unwrap();
+    let messages = String::from_utf8_lossy(&output.stderr);
+    if messages.contains("no C compiler was found") || messages.contains("need a core each") {
+        return;
+    }
+    assert!(output.status.success(), "{messages}");
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let lines = value["lines"].as_array().unwrap();
+    let of = |series: &str| lines.iter().filter(|line| line["series"] == series).collect::<Vec<_>>();
+    let n_runs = |series: &str| of(series).iter().filter(|line| line["work"] == "run").count();
+    // Two programs and two bursts: two lengths with two phases each; two rates; two loads.
+    assert_eq!(["packets", "rates", "loads"].map(n_runs), [16, 8, 8], "{value}");
+    for run in lines.iter().filter(|line| line["work"] == "run") {
+        assert!(run["sent"] == run["received"] && run["wrong"] == 0, "{run}");
+        assert!(run["learned"] == run["learned_expected"] && run["learned"].as_u64().unwrap() > 0, "{run}");
+        let is_of_run = |line: &&serde_json::Value| {
+            ["program", "series", "phase", "burst", "bytes", "one_in", "load"]
+                .iter()
+                .all(|key| line[*key] == run[*key])
+        };
+        let n = |class: &str| {
+            let line = lines.iter().filter(is_of_run).find(|line| line["work"] == class);
+            line.map_or(0, |line| line["size"].as_u64().unwrap())
+        };
+        // Each packet is of one class, and inserts are the entries.
+        assert_eq!(n("insert") + n("hit") + n("plain"), run["sent"].as_u64().unwrap(), "{run}");
+        assert_eq!(
+            (n("insert"), n("mix")),
+            (run["learned"].as_u64().unwrap(), n("insert") + n("hit")),
+            "{run}"
+        );
+    }
+    for line in lines.iter().filter(|line| line["ns"].is_array() && line["work"] != "run") {
+        assert!(line["unmarked"].as_u64() <= line["size"].as_u64(), "{line}");
+        let quantiles = line["ns_with_marked"].as_array().unwrap();
+        assert!(quantiles.windows(2).all(|two| two[0].as_f64() <= two[1].as_f64()), "{line}");
+    }
+    let goals: Vec<(&str, u64)> = (value["goals"].as_array().unwrap().iter())
+        .map(|goal| (goal["name"].as_str().unwrap(), goal["size"].as_u64().unwrap()))
+        .collect();
+    let names = [
+        "insert_to_hit_address",
+        "slowest_unmarked_us_address",
+        "insert_to_hit_udp",
+        "slowest_unmarked_us_udp",
+    ];
+    let expected: Vec<(&str, u64)> = names.iter().flat_map(|name| [(*name, 1), (*name, 32)]).collect();
+    assert_eq!(goals, expected, "{value}");
+    assert!(value["absent"][0].as_str().unwrap().starts_with("learn_latency is not measured"), "{value}");
+    // Packets that add the entry miss once; a controller comes later, and hears of each station at least once.
+    let learning = of("learning");
+    assert_eq!(learning.len(), 4, "{value}");
+    assert!(learning[0]["missed_max"] == 1.0 && learning[0]["digests_sent"] == 0, "{value}");
+    for line in &learning[1..] {
+        assert!(line["digests_sent"].as_u64() >= line["size"].as_u64(), "{line}");
+        assert!(
+            line["first_hit_us_p50"].as_f64().unwrap() >= line["delay_ms"].as_f64().unwrap() * 1e3,
+            "{line}"
+        );
+    }
+    let svg = std::fs::read_to_string(svg).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.matches("<g transform").count() == 12, "{svg}");
+}
+
+/// The verdicts of the applications of `examples/state` are those of the kernel, but for differences that are documented.
+#[test]
+fn applications_judge_packets_as_the_kernel_does() {
+    for (app, n_reasons) in [("nat", 4), ("firewall", 3), ("lb", 3)] {
+        let output = Command::new(env!("CARGO_BIN_EXE_siding"))
+            .args(["bench", "state", "--app", app, "--peer", "kernel", "--flows", "1000"])
+            .args(["--quick", "--json", "--runs", "1", "-O1"])
+            .output()
+            .unwrap();
+        let messages = String::from_utf8_lossy(&output.stderr);
+        if messages.contains("no C compiler was found") {
+            return;
+        }
+        if output.status.code() == Some(4) {
+            // Where namespaces can be made only the kernel may lack something.
+            let may_skip =
+                std::env::var_os("SIDING_REQUIRE_NET").is_none() || messages.contains("this kernel lacks");
+            assert!(may_skip, "{messages}");
+            println!("skipped: {messages}");
+            return;
+        }
+        assert!(output.status.success(), "{app}: {messages}");
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let verdicts = &value["verdicts"];
+        assert_eq!(verdicts["different"], serde_json::json!([]), "{app}");
+        let count = |key: &str| verdicts[key].as_u64().unwrap();
+        // Packets that pass, and others.
+        assert!(
+            count("packets") > 1000 && count("passed") > 0 && count("passed") < count("packets"),
+            "{verdicts}"
+        );
+        // A reason without a difference is out of date.
+        let meant = verdicts["meant"].as_array().unwrap();
+        assert_eq!(meant.len(), n_reasons, "{app}: {meant:?}");
+        let n_meant: usize = meant.iter().map(|reason| reason["packets"].as_array().unwrap().len()).sum();
+        assert_eq!(count("equal") + n_meant as u64, count("packets"));
+        let goals = value["goals"].as_array().unwrap();
+        assert_eq!((goals[0]["name"].as_str(), &goals[0]["met"]), (Some("verdicts_equal"), &true.into()));
+        let figures = value["figures"].as_array().unwrap();
+        assert_eq!(figures.len(), 2, "{app}");
+        for figure in figures {
+            let lines = figure["lines"].as_array().unwrap();
+            let is_counted =
+                |line: &serde_json::Value| line["packets_per_second"].as_f64().is_some_and(|n| n > 0.0);
+            assert!(lines.len() == 2 && lines.iter().all(is_counted), "{app}: {figure}");
+        }
+    }
+}

@@ -116,6 +116,11 @@ control Balance(inout Headers headers, inout Metadata meta, inout standard_metad
     apply {
         bool may_begin = true;
         if (headers.tcp.isValid()) {
+            if (!are_flags_valid(headers.tcp.flags)) {
+                strays.count(0);
+                drop();
+                exit;
+            }
             profile = PROFILE_TCP;
             if (headers.tcp.flags & (TCP_FIN | TCP_RST) != 0) {
                 is_closing = true;

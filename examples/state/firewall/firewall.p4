@@ -10,7 +10,10 @@
 #include <core.p4>
 #include <v1model.p4>
 #include <siding_state.p4>
+// The options of a SYN are read.
+#define READS_OPTIONS
 #include "../include/segments.p4"
+#include "windows.p4"
 
 #ifndef N_CONNECTIONS
 #define N_CONNECTIONS 32768
@@ -20,7 +23,9 @@ const bit<9> INSIDE = 1;
 const bit<9> OUTSIDE = 2;
 
 // A power of two, so that the low bits of a number are the cell.
-const bit<32> N_CELLS = 65536;
+#ifndef N_CELLS
+#define N_CELLS 32w65536
+#endif
 
 // Times that the profiles have unless the configuration changes them: 10, 30, 60, 120 and 43200 seconds.
 const ExpireTimeProfileId_t PROFILE_10 = 0;
@@ -31,33 +36,6 @@ const ExpireTimeProfileId_t PROFILE_12_HOURS = 5;
 // The configuration gives this profile no time at all: an entry with it has ended.
 const ExpireTimeProfileId_t PROFILE_GONE = 255;
 
-enum bit<8> State {
-    NONE = 0,
-    SYN_SENT = 1,
-    SYN_RECEIVED = 2,
-    ESTABLISHED = 3,
-    FIN_WAIT = 4,
-    CLOSE_WAIT = 5,
-    LAST_ACK = 6,
-    TIME_WAIT = 7,
-    CLOSED = 8,
-    // Both sides have sent a SYN.
-    SYN_SENT_TWICE = 9,
-    // UDP: one direction has been seen, or both.
-    ONE_WAY = 10,
-    TWO_WAY = 11
-}
-
-enum bit<4> Kind {
-    SYN = 0,
-    SYN_ACK = 1,
-    FIN = 2,
-    ACK = 3,
-    RST = 4,
-    DATAGRAM = 5,
-    INVALID = 6
-}
-
 struct Flow {
     bit<32> id;
     bool opened_inside;
@@ -66,6 +44,8 @@ struct Flow {
 control Track(inout Headers headers, inout Metadata meta, inout standard_metadata_t standard) {
     // The number of the connection that owns the cell, and the state.
     register<bit<40>>(N_CELLS) cells;
+    // What is known beside the state of TCP.
+    register<Tracking>(N_CELLS) windows;
     @name("invalid")
     counter(1, CounterType.packets) invalid_packets;
 
@@ -87,8 +67,23 @@ control Track(inout Headers headers, inout Metadata meta, inout standard_metadat
     bool is_added = false;
 
     Kind kind = Kind.INVALID;
+    Segment segment = {
+        kind = Kind.INVALID,
+        is_of_opener = false,
+        flags = 0,
+        sequence = 0,
+        end = 0,
+        acknowledgement = 0,
+        window = 0,
+        has_options = false,
+        has_scale = false,
+        scale = 0
+    };
     State state = State.NONE;
     bool is_valid = false;
+    // The numbers of the segment are to be compared with those of its connection.
+    bool is_followed = false;
+    bool is_reopened = false;
     bool begins_anew = false;
 
     action connection(bit<32> id, bool opened_inside) {
@@ -130,9 +125,17 @@ control Track(inout Headers headers, inout Metadata meta, inout standard_metadat
 
     action become(State next, ExpireTimeProfileId_t time) {
         is_valid = true;
+        is_followed = true;
         may_update = true;
         state = next;
         profile = time;
+    }
+
+    // The same, but the entry ends no later than before.
+    action keep(State next) {
+        is_valid = true;
+        is_followed = true;
+        state = next;
     }
 
     // The packet passes and changes nothing, also not the time: the other side may answer that it is out of date.
@@ -140,10 +143,11 @@ control Track(inout Headers headers, inout Metadata meta, inout standard_metadat
         is_valid = true;
     }
 
-    // The old connection is over and the same addresses begin another, with the roles exchanged.
+    // The old connection is over and the same addresses begin another. If it has not ended in order, the other side has to
+    // say first that it knows nothing of it.
     action begin_anew() {
         is_valid = true;
-        begins_anew = true;
+        is_reopened = true;
     }
 
     action refuse() {
@@ -158,6 +162,7 @@ control Track(inout Headers headers, inout Metadata meta, inout standard_metadat
         }
         actions = {
             become;
+            keep;
             ignore;
             begin_anew;
             refuse;
@@ -166,14 +171,14 @@ control Track(inout Headers headers, inout Metadata meta, inout standard_metadat
         const entries = {
             // A first SYN, again, or after the end.
             (true, Kind.SYN, State.NONE): become(State.SYN_SENT, PROFILE_120);
-            (true, Kind.SYN, State.SYN_SENT): become(State.SYN_SENT, PROFILE_120);
+            (true, Kind.SYN, State.SYN_SENT): keep(State.SYN_SENT);
             (true, Kind.SYN, State.SYN_RECEIVED): ignore();
             (true, Kind.SYN, State.ESTABLISHED): ignore();
             (true, Kind.SYN, State.FIN_WAIT): ignore();
             (true, Kind.SYN, State.CLOSE_WAIT): ignore();
             (true, Kind.SYN, State.LAST_ACK): ignore();
-            (true, Kind.SYN, State.TIME_WAIT): become(State.SYN_SENT, PROFILE_120);
-            (true, Kind.SYN, State.CLOSED): become(State.SYN_SENT, PROFILE_120);
+            (true, Kind.SYN, State.TIME_WAIT): begin_anew();
+            (true, Kind.SYN, State.CLOSED): begin_anew();
             (true, Kind.SYN, State.SYN_SENT_TWICE): become(State.SYN_SENT_TWICE, PROFILE_120);
             (false, Kind.SYN, State.SYN_SENT): become(State.SYN_SENT_TWICE, PROFILE_120);
             (false, Kind.SYN, State.SYN_SENT_TWICE): become(State.SYN_SENT_TWICE, PROFILE_120);
@@ -245,6 +250,12 @@ control Track(inout Headers headers, inout Metadata meta, inout standard_metadat
             (false, Kind.RST, State.CLOSED): become(State.CLOSED, PROFILE_10);
             (false, Kind.RST, State.SYN_SENT_TWICE): become(State.CLOSED, PROFILE_10);
 
+            (true, Kind.ECHO, State.NONE): become(State.ONE_WAY, PROFILE_30);
+            (true, Kind.ECHO, State.ONE_WAY): become(State.ONE_WAY, PROFILE_30);
+            (true, Kind.ECHO, State.TWO_WAY): become(State.TWO_WAY, PROFILE_30);
+            (false, Kind.ECHO_REPLY, State.ONE_WAY): become(State.TWO_WAY, PROFILE_30);
+            (false, Kind.ECHO_REPLY, State.TWO_WAY): become(State.TWO_WAY, PROFILE_30);
+
             (true, Kind.DATAGRAM, State.NONE): become(State.ONE_WAY, PROFILE_30);
             (true, Kind.DATAGRAM, State.ONE_WAY): become(State.ONE_WAY, PROFILE_30);
             (true, Kind.DATAGRAM, State.TWO_WAY): become(State.TWO_WAY, PROFILE_120);
@@ -274,7 +285,13 @@ control Track(inout Headers headers, inout Metadata meta, inout standard_metadat
         bit<8> flags = headers.tcp.flags;
         if (headers.udp.isValid()) {
             kind = Kind.DATAGRAM;
-        } else if (flags & (TCP_SYN | TCP_FIN) == TCP_SYN | TCP_FIN) {
+        } else if (headers.icmp.isValid()) {
+            if (headers.icmp.code == 0 && headers.icmp.type == 8) {
+                kind = Kind.ECHO;
+            } else if (headers.icmp.code == 0 && headers.icmp.type == 0) {
+                kind = Kind.ECHO_REPLY;
+            }
+        } else if (!are_flags_valid(flags)) {
             kind = Kind.INVALID;
         } else if (flags & TCP_RST != 0) {
             kind = Kind.RST;
@@ -282,13 +299,40 @@ control Track(inout Headers headers, inout Metadata meta, inout standard_metadat
             kind = flags & TCP_ACK != 0 ? Kind.SYN_ACK : Kind.SYN;
         } else if (flags & TCP_FIN != 0) {
             kind = Kind.FIN;
-        } else if (flags & TCP_ACK != 0) {
+        } else {
             kind = Kind.ACK;
         }
     }
 
+    action describe() {
+        bit<16> n_header_bytes = 20 + (bit<16>)headers.tcp.words * 4;
+        bit<16> n_data_bytes = headers.ipv4.total_bytes - n_header_bytes;
+        if (
+            headers.tcp.words < 5
+            || headers.ipv4.total_bytes < n_header_bytes
+            || standard.parser_error != error.NoError
+        ) {
+            kind = Kind.INVALID;
+        }
+        segment.kind = kind;
+        segment.flags = headers.tcp.flags;
+        segment.sequence = headers.tcp.sequence;
+        segment.end = headers.tcp.sequence + (bit<32>)n_data_bytes;
+        if (headers.tcp.flags & (TCP_SYN | TCP_FIN) != 0) {
+            segment.end = segment.end + 1;
+        }
+        segment.acknowledgement = headers.tcp.acknowledgement;
+        segment.window = headers.tcp.window;
+        segment.has_options = headers.tcp.words > 5;
+        segment.has_scale = false;
+        segment.scale = 0;
+        if (segment.has_options && headers.tcp.flags & TCP_SYN != 0) {
+            read_scale(meta.options, ((bit<8>)headers.tcp.words - 5) * 4, segment);
+        }
+    }
+
     apply {
-        if (!headers.tcp.isValid() && !headers.udp.isValid()) {
+        if (!headers.tcp.isValid() && !headers.udp.isValid() && !headers.icmp.isValid()) {
             mark_to_drop(standard);
             exit;
         }
@@ -304,6 +348,14 @@ control Track(inout Headers headers, inout Metadata meta, inout standard_metadat
             outside_port = meta.source_port;
         }
         classify();
+        if (headers.tcp.isValid()) {
+            describe();
+        } else if (headers.icmp.isValid()) {
+            // Requests have their identifier in place of the opener's port: both ends may ask each other at a time.
+            bool is_of_inside = from_inside == (headers.icmp.type == 8);
+            inside_port = is_of_inside ? headers.icmp.identifier : 0;
+            outside_port = is_of_inside ? 0 : headers.icmp.identifier;
+        }
 
         connections.apply();
         // Two packets of one connection must not both read before one of them writes.
@@ -320,8 +372,51 @@ control Track(inout Headers headers, inout Metadata meta, inout standard_metadat
             } else {
                 inside_is_opener = from_inside;
             }
+            State old = state;
             if (!begins_anew) {
                 transitions.apply();
+            }
+            if (is_known && is_valid && headers.tcp.isValid()) {
+                Tracking tracking;
+                windows.read(tracking, number & (N_CELLS - 1));
+                segment.is_of_opener = from_inside == inside_is_opener;
+                bool is_other_side = tracking.last_is_of_opener != segment.is_of_opener;
+                if (
+                    is_reopened
+                    && (tracking.is_closing || (!is_other_side && tracking.last_kind == Kind.RST))
+                ) {
+                    begins_anew = true;
+                } else if (
+                    kind == Kind.SYN_ACK
+                    && !is_followed
+                    && is_other_side
+                    && tracking.last_kind == Kind.SYN
+                    && segment.acknowledgement == tracking.last_end
+                ) {
+                    // The SYN before it was let through although it did not fit, and here is its answer.
+                    resynchronise(tracking);
+                    old = State.SYN_SENT;
+                    state = State.SYN_RECEIVED;
+                    profile = PROFILE_60;
+                    is_followed = true;
+                    may_update = true;
+                }
+                if (is_followed) {
+                    Verdict verdict = follow(tracking, segment, old, state);
+                    is_valid = verdict != Verdict.REFUSE;
+                    if (verdict != Verdict.BECOME) {
+                        may_update = false;
+                    } else if (kind == Kind.RST && !tracking.is_answered) {
+                        // There was no connection yet.
+                        profile = PROFILE_GONE;
+                    } else if (kind == Kind.ACK && state == State.ESTABLISHED) {
+                        profile = PROFILE_12_HOURS;
+                    }
+                } else if (!begins_anew) {
+                    note(tracking, segment, old);
+                }
+                tracking.is_answered = tracking.is_answered || (is_valid && !segment.is_of_opener);
+                windows.write(number & (N_CELLS - 1), tracking);
             }
             if (is_known && may_update) {
                 cells.write(number & (N_CELLS - 1), number ++ (bit<8>)state);
@@ -333,6 +428,7 @@ control Track(inout Headers headers, inout Metadata meta, inout standard_metadat
             profile = PROFILE_GONE;
             connections.apply();
             may_update = false;
+            is_valid = false;
             inside_is_opener = from_inside;
             state = State.NONE;
             is_known = false;
@@ -348,6 +444,8 @@ control Track(inout Headers headers, inout Metadata meta, inout standard_metadat
                 // No entry, no packet: its answers would be refused.
                 is_valid = is_added;
                 cells.write(number & (N_CELLS - 1), number ++ (bit<8>)state);
+                segment.is_of_opener = true;
+                windows.write(number & (N_CELLS - 1), opened_by(segment));
             }
         }
 

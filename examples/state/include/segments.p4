@@ -17,6 +17,7 @@ const bit<8> TCP_FIN = 0x01;
 const bit<8> TCP_SYN = 0x02;
 const bit<8> TCP_RST = 0x04;
 const bit<8> TCP_ACK = 0x10;
+const bit<8> TCP_URG = 0x20;
 
 header Tcp {
     bit<16> source;
@@ -60,6 +61,21 @@ struct Metadata {
     bool is_new_segment;
     bit<16> source_port;
     bit<16> destination_port;
+#ifdef READS_OPTIONS
+    // The options of a TCP segment with SYN, from the left; none of other segments.
+    bit<320> options;
+#endif
+}
+
+/// Whether the flags of a TCP segment make sense together. PSH, ECE and CWR may always be set.
+bool are_flags_valid(in bit<8> flags) {
+    bit<8> known = flags & (TCP_SYN | TCP_FIN | TCP_RST | TCP_ACK);
+    bool has_urgent_data = flags & TCP_URG != 0;
+    if (known == TCP_SYN || known == TCP_ACK || known == TCP_FIN | TCP_ACK) {
+        return true;
+    }
+    return !has_urgent_data
+        && (known == TCP_SYN | TCP_ACK || known == TCP_RST || known == TCP_RST | TCP_ACK);
 }
 
 /// The Internet checksum after a word of what it covers has changed (RFC 1624, equation 3).
@@ -85,6 +101,9 @@ parser ReadSegment(
         meta.is_new_segment = false;
         meta.source_port = 0;
         meta.destination_port = 0;
+#ifdef READS_OPTIONS
+        meta.options = 0;
+#endif
         packet.extract(headers.ethernet);
         transition select(headers.ethernet.ether_type) {
             ETHER_TYPE_IPV4: ipv4;
@@ -112,9 +131,77 @@ parser ReadSegment(
         packet.extract(headers.tcp);
         meta.source_port = headers.tcp.source;
         meta.destination_port = headers.tcp.destination;
+#ifdef READS_OPTIONS
+        transition select(headers.tcp.flags, headers.tcp.words) {
+            (TCP_SYN &&& TCP_SYN, 6): options_4;
+            (TCP_SYN &&& TCP_SYN, 7): options_8;
+            (TCP_SYN &&& TCP_SYN, 8): options_12;
+            (TCP_SYN &&& TCP_SYN, 9): options_16;
+            (TCP_SYN &&& TCP_SYN, 10): options_20;
+            (TCP_SYN &&& TCP_SYN, 11): options_24;
+            (TCP_SYN &&& TCP_SYN, 12): options_28;
+            (TCP_SYN &&& TCP_SYN, 13): options_32;
+            (TCP_SYN &&& TCP_SYN, 14): options_36;
+            (TCP_SYN &&& TCP_SYN, 15): options_40;
+            default: accept;
+        }
+#else
+        transition accept;
+#endif
+    }
+
+#ifdef READS_OPTIONS
+    state options_4 {
+        meta.options = packet.lookahead<bit<32>>() ++ 288w0;
         transition accept;
     }
 
+    state options_8 {
+        meta.options = packet.lookahead<bit<64>>() ++ 256w0;
+        transition accept;
+    }
+
+    state options_12 {
+        meta.options = packet.lookahead<bit<96>>() ++ 224w0;
+        transition accept;
+    }
+
+    state options_16 {
+        meta.options = packet.lookahead<bit<128>>() ++ 192w0;
+        transition accept;
+    }
+
+    state options_20 {
+        meta.options = packet.lookahead<bit<160>>() ++ 160w0;
+        transition accept;
+    }
+
+    state options_24 {
+        meta.options = packet.lookahead<bit<192>>() ++ 128w0;
+        transition accept;
+    }
+
+    state options_28 {
+        meta.options = packet.lookahead<bit<224>>() ++ 96w0;
+        transition accept;
+    }
+
+    state options_32 {
+        meta.options = packet.lookahead<bit<256>>() ++ 64w0;
+        transition accept;
+    }
+
+    state options_36 {
+        meta.options = packet.lookahead<bit<288>>() ++ 32w0;
+        transition accept;
+    }
+
+    state options_40 {
+        meta.options = packet.lookahead<bit<320>>();
+        transition accept;
+    }
+
+#endif
     state udp {
         packet.extract(headers.udp);
         meta.source_port = headers.udp.source;

@@ -197,6 +197,15 @@ control Translate(inout Headers headers, inout Metadata meta, inout standard_met
         if (!headers.tcp.isValid() && !headers.udp.isValid() && !headers.icmp.isValid()) {
             refuse();
         }
+        bool may_begin = true;
+        if (headers.tcp.isValid()) {
+            if (!are_flags_valid(headers.tcp.flags)) {
+                refuse();
+            }
+            // A SYN opens a flow, and an ACK may be one of a connection that is older than this translator.
+            bit<8> flags = headers.tcp.flags & (TCP_SYN | TCP_ACK | TCP_FIN | TCP_RST);
+            may_begin = flags == TCP_SYN || flags == TCP_ACK;
+        }
         if (standard.ingress_port == INSIDE) {
             if (headers.icmp.isValid() && (headers.icmp.type != 8 || headers.icmp.code != 0)) {
                 refuse();
@@ -207,6 +216,9 @@ control Translate(inout Headers headers, inout Metadata meta, inout standard_met
             remote_port = meta.destination_port;
             outbound.apply();
             bool is_new = !is_found;
+            if (is_new && !may_begin) {
+                refuse();
+            }
             may_add = true;
             if (is_new) {
                 next_port();
@@ -230,15 +242,23 @@ control Translate(inout Headers headers, inout Metadata meta, inout standard_met
                 refuse();
             }
             if (is_new) {
+                bit<16> own_port = public_port;
                 is_added = false;
                 outbound.apply();
                 if (!is_added) {
                     // Half a flow is of no use: the answers would pass, but the next packet would get another port.
+                    bit<16> found_port = public_port;
+                    bool is_there = is_found;
+                    public_port = own_port;
                     changes_profile = true;
                     profile = PROFILE_GONE;
                     inbound.apply();
-                    refused.count(1);
-                    refuse();
+                    if (!is_there) {
+                        refused.count(1);
+                        refuse();
+                    }
+                    // Another worker has added the flow meanwhile, with its own port.
+                    public_port = found_port;
                 }
             } else if (is_foreign) {
                 // The other half was removed, and another flow has got the port meanwhile.

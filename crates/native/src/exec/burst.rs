@@ -215,7 +215,7 @@ impl<B: PacketStorage> Bursts<B> {
     ) -> usize {
         let passed_ns = now_ns.saturating_sub(switch.now_ns());
         if passed_ns > 0 || switch.is_paused() {
-            outputs.extend(switch.advance_clock(passed_ns, listener));
+            outputs.extend(switch.pass_time(passed_ns, listener));
         }
         if switch.is_paused() {
             return 0;
@@ -317,7 +317,7 @@ impl<B: PacketStorage> Bursts<B> {
     ) -> usize {
         let passed_ns = now_ns.saturating_sub(switch.now_ns());
         if passed_ns > 0 || switch.is_paused() {
-            outputs.extend(switch.advance_clock(passed_ns, listener));
+            outputs.extend(switch.pass_time(passed_ns, listener));
         }
         let mut totals = Totals::default();
         let mut n_resumed = 0;

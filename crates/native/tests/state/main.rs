@@ -1,5 +1,6 @@
 //! Tables that packets write: two workers and a controller on one table, against what may be in it.
 
+mod applications;
 #[path = "../common/mod.rs"]
 mod common;
 mod compare;

@@ -462,6 +462,8 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("siding bench state --quick", ""),
             ("siding bench state --flows 1000000 --burst 1", "a million flows, packets one by one"),
+            ("siding bench state --figure latency --svg latency.svg", "draws the figures"),
+            ("siding bench state --app firewall --quick", "verdicts and rates beside the kernel's"),
         ],
     ),
     (

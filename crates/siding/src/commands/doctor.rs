@@ -69,7 +69,7 @@ impl Check {
 }
 
 pub fn run(args: &DoctorArgs) -> Exit {
-    let steps: [&dyn Fn() -> Check; 13] = [
+    let steps: [&dyn Fn() -> Check; 15] = [
         &cache,
         &free_space,
         &iproute2,
@@ -82,6 +82,8 @@ pub fn run(args: &DoctorArgs) -> Exit {
         &isolated_cores,
         &governor,
         &dpdk,
+        &nftables,
+        &ipvs,
         // Last, as it may take seconds.
         &|| compiler(args),
     ];
@@ -226,6 +228,39 @@ fn iproute2() -> Check {
     match tools::find(OsStr::new("ip")) {
         Some(path) => Check::ok("iproute2", LIVE, path.display().to_string()),
         None => Check::warn("iproute2", "test interfaces", "none", "apt-get install iproute2"),
+    }
+}
+
+const KERNEL: &str = "`bench state --app`";
+
+fn nftables() -> Check {
+    const WHAT: &str = "nftables";
+    // The kernel tracks connections: built in, or loaded.
+    let tracks = Path::new("/proc/sys/net/netfilter/nf_conntrack_max").exists();
+    match (tools::find(OsStr::new("nft")), tracks) {
+        (Some(path), true) => Check::ok(WHAT, KERNEL, path.display().to_string()),
+        (Some(path), false) => Check::warn(
+            WHAT,
+            KERNEL,
+            format!("{}; the kernel does not track connections", path.display()),
+            "modprobe -a nf_tables nf_conntrack nft_ct nft_masq nft_nat nft_hash (as root)",
+        ),
+        (None, _) => Check::warn(WHAT, KERNEL, "none", "apt-get install nftables"),
+    }
+}
+
+fn ipvs() -> Check {
+    const WHAT: &str = "ipvs";
+    let is_loaded = Path::new("/proc/net/ip_vs").exists();
+    match (tools::find(OsStr::new("ipvsadm")), is_loaded) {
+        (Some(path), true) => Check::ok(WHAT, KERNEL, path.display().to_string()),
+        (Some(_), false) => Check::warn(
+            WHAT,
+            KERNEL,
+            "not in this kernel, or not loaded",
+            "modprobe ip_vs (as root); nftables takes its place",
+        ),
+        (None, _) => Check::warn(WHAT, KERNEL, "none", "apt-get install ipvsadm; nftables takes its place"),
     }
 }
 

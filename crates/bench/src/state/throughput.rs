@@ -1,14 +1,22 @@
-//! `siding bench state`: packets that add entries to a table, beside DPDK's learner table and `rte_hash` with lookup and add.
+//! `siding bench state --figure throughput`: cycles of packets that add entries and of those that find them, with peers.
 
 use crate::args::{BenchStateArgs, MeasureArgs};
+use crate::examples::Example;
 use crate::fast;
 use crate::harness::{self, Goal, Report};
 use crate::report::Line;
-use console::compiling::Compiling;
+use console::compiling::{Compiling, Prepared};
 use console::output::Exit;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const MAIN: &str = "crates/bench/c/state/run.c";
+
+/// Parameters of entries that hits read, and that they change.
+const UPDATE: &str = "crates/bench/c/state/update.c";
+const UPDATE_PROGRAM: Example<'static> =
+    Example { name: "state_update.p4", text: include_str!("../../programs/state_update.p4") };
+/// Entries that the tables of that program have room for.
+const UPDATE_SIZE_MAX: u64 = 2_000_000;
 
 const SIZES: [u64; 4] = [1_000, 100_000, 1_000_000, 10_000_000];
 /// Sizes of a quick look.
@@ -16,13 +24,10 @@ const N_QUICK: usize = 2;
 /// Flows to which the goals apply.
 const JUDGED: u64 = 1_000_000;
 
-pub fn run(args: &BenchStateArgs) -> Exit {
-    measure(args).map_or_else(|exit| exit, |()| Exit::Ok)
-}
-
-fn measure(args: &BenchStateArgs) -> Result<(), Exit> {
-    let text = fast::c_text("state.p4", include_str!("../programs/state.p4"))?;
-    let files = [(MAIN, include_str!("../c/state/run.c")), ("crates/bench/c/state/program.c", text.as_str())];
+pub(super) fn measure(args: &BenchStateArgs) -> Result<(), Exit> {
+    let text = fast::c_text("state.p4", include_str!("../../programs/state.p4"))?;
+    let files =
+        [(MAIN, include_str!("../../c/state/run.c")), ("crates/bench/c/state/program.c", text.as_str())];
     let program = harness::compile(MAIN, &files, &Compiling::new(&args.measure.cc)?)?;
     let sizes: &[u64] = match args.flows.as_slice() {
         [] if args.measure.quick => &SIZES[..N_QUICK],
@@ -41,6 +46,10 @@ fn measure(args: &BenchStateArgs) -> Result<(), Exit> {
     for n_workers in [1, 2] {
         report.lines.extend(run_with(&program, largest, args, Some(n_workers))?);
     }
+    let update = compile_update(&Compiling::new(&args.measure.cc)?)?;
+    for size in sizes.iter().filter(|size| **size <= UPDATE_SIZE_MAX) {
+        report.lines.extend(run_with(&update, *size, args, None)?);
+    }
     add_peers(&mut report, sizes, &args.measure);
     judge(&mut report);
     report.notes.push(
@@ -48,6 +57,14 @@ fn measure(args: &BenchStateArgs) -> Result<(), Exit> {
             .to_owned(),
     );
     report.show("state", "", &args.measure)
+}
+
+fn compile_update(compiling: &Compiling) -> Result<PathBuf, Exit> {
+    let example = UPDATE_PROGRAM;
+    let text = Prepared::new(&example.load()?, example.name)?.c_text(codegen::Options::default());
+    let files =
+        [(UPDATE, include_str!("../../c/state/update.c")), ("crates/bench/c/state/program.c", text.as_str())];
+    harness::compile(UPDATE, &files, compiling)
 }
 
 fn run_with(
@@ -104,6 +121,9 @@ fn judge(report: &mut Report) {
     let learner = ratios(lines, ("swx_learner", "learn"), ("siding", "learn"));
     let hash = ratios(lines, ("rte_hash", "learn"), ("siding", "learn"));
     let two_workers = ratios(lines, ("siding", "learn, 1 worker"), ("siding", "learn, 2 workers"));
+    let counts = lines.iter().filter(|line| line.work == "hit, count");
+    let updates = counts.filter_map(|line| Some((line.size, line.number("extra_cycles")?))).collect();
+    report.judge("cycles_of_an_update", updates, Goal::AtMost(10.0));
     report.judge("learn_to_hit", insert, Goal::AtMost(3.0));
     report.judge("million_flows_a_second", rate, Goal::AtLeast(15.0));
     report.judge("ratio_to_swx_learner", learner, Goal::AtLeast(1.0));
@@ -118,6 +138,7 @@ mod tests {
     fn line(peer: &str, work: &str, size: u64, cycles: f64) -> Line {
         let text = serde_json::json!({
             "peer": peer, "work": work, "size": size, "cycles": cycles, "cycles_min": cycles, "mpps": 20.0,
+            "extra_cycles": if work == "hit, count" { Some(3.0) } else { None },
         });
         Line::parse(&text.to_string()).unwrap()
     }
@@ -132,6 +153,8 @@ mod tests {
             line("swx_learner", "learn", JUDGED, 300.0),
             line("siding", "learn, 1 worker", JUDGED, 150.0),
             line("siding", "learn, 2 workers", JUDGED, 100.0),
+            line("siding", "hit, read", JUDGED, 90.0),
+            line("siding", "hit, count", JUDGED, 93.0),
         ];
         let mut report = Report { lines, ..Report::default() };
         judge(&mut report);
@@ -143,6 +166,7 @@ mod tests {
         assert_eq!(
             found,
             [
+                ("cycles_of_an_update", JUDGED, 3.0, true),
                 ("learn_to_hit", JUDGED, 1.5, true),
                 ("million_flows_a_second", JUDGED, 20.0, true),
                 ("ratio_to_swx_learner", JUDGED, 2.0, true),

@@ -1,0 +1,79 @@
+// Learns stations: the first packet of a source address adds an entry with a new destination, which later packets of the
+// address get. All packets go back.
+#include <core.p4>
+#include <v1model.p4>
+#include <siding_state.p4>
+
+header Ethernet {
+    bit<48> destination;
+    bit<48> source;
+    bit<16> ether_type;
+}
+
+struct Headers {
+    Ethernet ethernet;
+}
+
+struct Metadata {}
+
+struct Forward {
+    bit<48> destination;
+}
+
+parser LatencyParser(packet_in packet, out Headers headers, inout Metadata meta, inout standard_metadata_t sm) {
+    state start {
+        packet.extract(headers.ethernet);
+        transition accept;
+    }
+}
+
+control Verify(inout Headers headers, inout Metadata meta) {
+    apply {}
+}
+
+control Latency(inout Headers headers, inout Metadata meta, inout standard_metadata_t sm) {
+    action forward(bit<48> destination) {
+        headers.ethernet.destination = destination;
+    }
+
+    action add() {
+        add_entry("forward", (Forward){ destination = headers.ethernet.destination }, 3);
+    }
+
+    table stations {
+        key = {
+            headers.ethernet.source: exact;
+        }
+        actions = {
+            forward;
+            @defaultonly add;
+        }
+        const default_action = add();
+        add_on_miss = true;
+        idle_timeout_with_auto_delete = true;
+        size = 0x200000;
+    }
+
+    apply {
+        if (headers.ethernet.ether_type == 0x800) {
+            stations.apply();
+        }
+        sm.egress_spec = sm.ingress_port;
+    }
+}
+
+control LatencyEgress(inout Headers headers, inout Metadata meta, inout standard_metadata_t sm) {
+    apply {}
+}
+
+control Compute(inout Headers headers, inout Metadata meta) {
+    apply {}
+}
+
+control LatencyDeparser(packet_out packet, in Headers headers) {
+    apply {
+        packet.emit(headers.ethernet);
+    }
+}
+
+V1Switch(LatencyParser(), Verify(), Latency(), LatencyEgress(), Compute(), LatencyDeparser()) main;
