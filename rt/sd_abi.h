@@ -143,6 +143,8 @@ struct sd_table_type {
     uint32_t deletes;
     /* A packet that finds the table full may take the place of another packet's entry. */
     uint32_t evicts;
+    /* Actions change the data of their entries. */
+    uint32_t updates_data;
     /* A hit restarts the timeout of its entry; otherwise only actions do. */
     uint32_t restarts_on_hit;
     /* The compiler's decisions; the runtime asserts that they fit the rest of the descriptor (sd_structures.h). */

@@ -290,10 +290,13 @@ SD_LOCAL bool sd_table_begin(struct sd_table *t, const struct sd_table_type *typ
     t->secrets = calloc(n_secrets, sizeof *t->secrets);
     t->ones = calloc(1, type->key_bytes ? type->key_bytes : 1);
     t->default_data = sd_alloc_lines(1, t->data_bytes);
+    if (type->updates_data)
+        t->data_copies = sd_alloc_lines(SD_N_DATA_COPIES + 1, sd_round_up(t->data_bytes, 8));
     bool has_cells = type->has_direct_counter || type->has_direct_meter;
     if (has_cells)
         t->default_cells = sd_alloc_lines(t->n_workers, sizeof *t->default_cells);
-    if (!t->secrets || !t->ones || !t->default_data || (has_cells && !t->default_cells))
+    if (!t->secrets || !t->ones || !t->default_data || (has_cells && !t->default_cells) ||
+        (type->updates_data && !t->data_copies))
         return false;
     sd_secrets_init(t->secrets, n_secrets, seed);
     for (uint32_t i = 0; i < type->n_keys; i++) {
@@ -331,6 +334,7 @@ SD_LOCAL void sd_table_free(struct sd_table *t)
     free(t->secrets);
     free(t->ones);
     free(t->default_data);
+    free(t->data_copies);
     free(t->default_cells);
 }
 

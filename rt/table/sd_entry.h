@@ -92,6 +92,9 @@ _Static_assert(sizeof(struct sd_default_cells) == SD_LINE_BYTES, "the cells of t
 
 struct sd_entry_ops;
 
+/* Entries that are read together, of tables whose actions change the data of entries. */
+#define SD_N_DATA_COPIES 128u
+
 /*
  * Fields that lookups read stand first. Those that the control plane writes with each entry are on lines of their own: workers
  * would wait for a line that another core writes.
@@ -114,6 +117,10 @@ struct sd_table {
     /* The entries exceed the cache: there are more than `n_entries_cached_max`. */
     bool exceeds_cache;
     uint8_t *default_data;
+    /* The instance's, see sd_data.h; NULL: the table is no part of one. */
+    uint32_t *data_sequences;
+    /* For views: SD_N_DATA_COPIES of entries, then one of the default entry. NULL: no action changes them. */
+    uint8_t *data_copies;
     /* For each worker; NULL without direct counters and meters. */
     struct sd_default_cells *default_cells;
 

@@ -7,7 +7,7 @@
 #define SD_LOOKUP_H
 
 #include "base/sd_random.h"
-#include "table/sd_entry.h"
+#include "table/sd_data.h"
 
 #ifdef SD_TRACE
 #define SD_WANTS_HANDLES
@@ -77,15 +77,6 @@ struct sd_lookup_state {
         (void)w, (void)t, (void)type, (void)key, (void)key_bytes, (void)state;                                         \
     }
 
-/* The worker's cells of the entry whose action runs, and its meter. NULL where there are none. */
-struct sd_direct {
-    struct sd_count *count;
-    struct sd_meter *meter;
-    struct sd_colour_counts *colours;
-    /* The data of the entry whose action runs, in tables whose actions change it. */
-    uint8_t *data;
-};
-
 /* Called before a lookup of a table with `direct_on_call`: the cells are those of the default action until an entry is hit. */
 SD_INLINE void sd_direct_default(struct sd_worker *w, uint32_t table)
 {
@@ -98,33 +89,6 @@ SD_INLINE void sd_direct_default(struct sd_worker *w, uint32_t table)
 SD_INLINE void sd_direct_none(struct sd_worker *w, uint32_t table)
 {
     w->direct[table] = (struct sd_direct){NULL, NULL, NULL, NULL};
-}
-
-/* The lock of an entry's data: one of a few for all entries of the instance. */
-SD_ALWAYS_INLINE uint32_t *sd_data_lock_of(struct sd_instance *instance, const uint8_t *data)
-{
-    return &instance->data_locks[((uintptr_t)data * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - SD_DATA_LOCK_BITS)];
-}
-
-/*
- * An action that changes the data of its entry begins. With several workers it has the entry for itself until sd_data_unlock;
- * one worker alone needs no lock.
- */
-SD_ALWAYS_INLINE void sd_data_lock(struct sd_worker *w, uint32_t table, const uint8_t *data)
-{
-    w->direct[table].data = (uint8_t *)(uintptr_t)data;
-    if (w->instance->n_workers == 1)
-        return;
-    uint32_t *lock = sd_data_lock_of(w->instance, data);
-    while (SD_UNLIKELY(__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE)))
-        while (__atomic_load_n(lock, __ATOMIC_RELAXED))
-            sd_relax();
-}
-
-SD_ALWAYS_INLINE void sd_data_unlock(struct sd_worker *w, uint32_t table)
-{
-    if (w->instance->n_workers > 1)
-        __atomic_store_n(sd_data_lock_of(w->instance, w->direct[table].data), 0, __ATOMIC_RELEASE);
 }
 
 /* Meters a packet for an entry, or for the default entry, and counts its colour. */

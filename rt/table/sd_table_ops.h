@@ -114,7 +114,10 @@ SD_LOCAL uint32_t sd_table_find(struct sd_instance *instance, uint32_t table, co
                                 struct sd_entry_view *found)
 {
     const struct sd_table *t = sd_table_of(instance, table);
-    return sd_table_check(t) == SD_OK ? t->entry_ops->find(t, key, found) : SD_NOT_FOUND;
+    uint32_t status = sd_table_check(t) == SD_OK ? t->entry_ops->find(t, key, found) : SD_NOT_FOUND;
+    if (status == SD_OK)
+        sd_data_show(t, 0, found);
+    return status;
 }
 
 SD_LOCAL uint32_t sd_table_get(struct sd_instance *instance, uint32_t table, uint64_t handle, struct sd_entry_view *found)
@@ -123,7 +126,10 @@ SD_LOCAL uint32_t sd_table_get(struct sd_instance *instance, uint32_t table, uin
     if (t && t->structure && t->entry_ops->next)
         return t->entry_ops->read(t, handle, 0, found);
     uint64_t ordered = t ? sd_order_get(&t->order, handle) : 0;
-    return ordered ? t->entry_ops->read(t, handle, ordered, found) : SD_NOT_FOUND;
+    uint32_t status = ordered ? t->entry_ops->read(t, handle, ordered, found) : SD_NOT_FOUND;
+    if (status == SD_OK)
+        sd_data_show(t, 0, found);
+    return status;
 }
 
 SD_LOCAL uint32_t sd_table_next(struct sd_instance *instance, uint32_t table, uint64_t *after, struct sd_entry_view *found)
@@ -137,7 +143,10 @@ SD_LOCAL uint32_t sd_table_next(struct sd_instance *instance, uint32_t table, ui
     if (!at.entry)
         return SD_NOT_FOUND;
     *after = at.handle;
-    return t->entry_ops->read(t, at.handle, at.entry, found);
+    uint32_t status = t->entry_ops->read(t, at.handle, at.entry, found);
+    if (status == SD_OK)
+        sd_data_show(t, 0, found);
+    return status;
 }
 
 /* Workers have added and removed entries. */
@@ -182,6 +191,11 @@ SD_LOCAL uint32_t sd_table_default(struct sd_instance *instance, uint32_t table,
     if (!t)
         return UINT32_MAX;
     *data = t->default_data;
+    if (t->data_copies) {
+        uint8_t *copy = t->data_copies + SD_N_DATA_COPIES * sd_round_up(t->data_bytes, 8);
+        sd_data_copy(t, copy, t->default_data, t->data_bytes);
+        *data = copy;
+    }
     return t->default_action;
 }
 

@@ -33,7 +33,7 @@ SD_ALWAYS_INLINE void sd_scan_prefetch_records(const struct sd_table *t, const s
 
 /*
  * The next entries in ascending order of their handles, up to `n`: those with handles above `*after`, which begins as
- * UINT64_MAX and becomes the handle of the last one. Returns their number; fewer than `n`: there are no more. What the
+ * UINT64_MAX and becomes the handle of the last one. Returns their number; 0: there are no more. What the
  * views point to is valid until the next write to the table.
  */
 SD_LOCAL uint32_t sd_table_read_batch(const struct sd_table *t, uint64_t *after, struct sd_entry_view *views, uint32_t n)
@@ -42,6 +42,7 @@ SD_LOCAL uint32_t sd_table_read_batch(const struct sd_table *t, uint64_t *after,
         return t->entry_ops->next(t, after, views, n);
     struct sd_order_at next = sd_order_from(&t->order, *after + 1);
     uint32_t n_read = 0;
+    n = t->data_copies && n > SD_N_DATA_COPIES ? SD_N_DATA_COPIES : n;
     while (n_read < n && next.entry) {
         struct sd_order_at group[SD_SCAN_GROUP];
         uint32_t n_group = 0;
@@ -51,8 +52,10 @@ SD_LOCAL uint32_t sd_table_read_batch(const struct sd_table *t, uint64_t *after,
             sd_scan_prefetch_inline(t, group, n_group);
         else
             sd_scan_prefetch_records(t, group, n_group);
-        for (uint32_t i = 0; i < n_group; i++)
+        for (uint32_t i = 0; i < n_group; i++) {
             t->entry_ops->read(t, group[i].handle, group[i].entry, &views[n_read + i]);
+            sd_data_show(t, n_read + i, &views[n_read + i]);
+        }
         n_read += n_group;
         *after = group[n_group - 1].handle;
     }

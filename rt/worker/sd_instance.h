@@ -163,6 +163,7 @@ SD_LOCAL bool sd_instance_init(struct sd_instance *instance, uint64_t seed)
         const struct sd_table_type *type = &pipeline->tables[i];
         if (!sd_table_init(&instance->tables[i], type, instance->epochs, seed + i))
             return false;
+        instance->tables[i].data_sequences = instance->data_sequences;
         if (type->default_action)
             sd_table_set_default(instance, i, type->default_action - 1, NULL);
         struct sd_profile *profile = sd_profile_of(instance, type->profile);

@@ -31,7 +31,7 @@ struct sd_ports {
 
 struct sd_epochs;
 
-#define SD_DATA_LOCK_BITS 10
+#define SD_DATA_SEQUENCE_BITS 10
 
 struct sd_instance {
     const struct sd_pipeline *pipeline;
@@ -50,8 +50,8 @@ struct sd_instance {
     struct sd_ports ports_down;
     /* Numbers of flows that packets have taken. */
     uint64_t n_flow_ids;
-    /* Locks of entries whose data actions change: see sd_data_lock. */
-    uint32_t data_locks[1 << SD_DATA_LOCK_BITS];
+    /* Of entries whose data actions change: see sd_data_begin_update. */
+    uint32_t data_sequences[1 << SD_DATA_SEQUENCE_BITS];
 };
 
 /* For the control plane only. */

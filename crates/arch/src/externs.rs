@@ -96,6 +96,8 @@ operations! {
     UpdateTimer = "update_timer",
     /// `(action of a table, leaf of its data, value)`: changes a value in the entry that was hit, or in the default entry.
     StoreData = "store_data",
+    /// `(action of a table, leaf of its data, operation, operand)`: changes a value there in one step; the new value, as result.
+    UpdateData = "update_data",
     /// A number that was not given before, as result; 0: there are no more.
     AllocateFlowId = "allocate_flow_id",
     /// `(direction, from the network, from the host)`, as result.

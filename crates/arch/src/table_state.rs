@@ -18,6 +18,9 @@ pub const AUTO_DELETE_MEMBER: &str = "AUTO_DELETE";
 /// The annotation of a table that says what happens when a packet adds an entry and the table is full.
 pub const WHEN_FULL: &str = "siding_full";
 
+/// The annotation of an action that says how workers keep its changes of an entry apart.
+pub const SYNC: &str = "siding_sync";
+
 /// The properties of tables with state.
 pub const PROPERTIES: [&str; 3] = [ADD_ON_MISS, AUTO_DELETE, DEFAULT_PROFILE];
 

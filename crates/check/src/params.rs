@@ -23,12 +23,33 @@ impl Checker<'_> {
         out
     }
 
+    /// Gives a parameter declared `rmw` the mark that `@__ref` sets.
+    fn mark_rmw(&mut self, p: &ast::Param, of: ParamsOf, annotations: &mut Annotations) {
+        if of == ParamsOf::Action {
+            let mark = Annotation { name: UPDATABLE.into(), body: AnnotationBody::Empty, span: p.span };
+            Rc::make_mut(annotations).push(mark);
+            return;
+        }
+        self.report(
+            Diagnostic::new(
+                &codes::PARAMETER_DIRECTION,
+                p.span,
+                format!("parameter `{}` cannot be `rmw`", p.name.name),
+            )
+            .label("not a parameter of an action")
+            .note("`rmw` marks a value in the entry of a table, which only actions have"),
+        );
+    }
+
     /// Declares parameters in the innermost frame.
     pub fn params(&mut self, params: &[ast::Param], of: ParamsOf, _owner: Option<Span>) -> Vec<VarId> {
         let mut out = Vec::with_capacity(params.len());
         let mut undirected: Option<Span> = None;
         for p in params {
-            let annotations = self.annotations(&p.annotations);
+            let mut annotations = self.annotations(&p.annotations);
+            if p.is_rmw {
+                self.mark_rmw(p, of, &mut annotations);
+            }
             let generic = Generic::Refuse;
             let mut ty = self.ty_with(&p.ty, generic);
             if !self.is_error(ty) && !self.check_param_type(p, ty, of) {

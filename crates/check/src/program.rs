@@ -110,6 +110,9 @@ pub struct Annotation {
     pub span: Span,
 }
 
+/// The annotation of a parameter of an action that may change its value in the entry; `rmw` says the same.
+pub const UPDATABLE: &str = "__ref";
+
 #[derive(Clone, Debug)]
 pub enum AnnotationBody {
     Empty,
@@ -479,9 +482,9 @@ pub struct VarDef {
 }
 
 impl VarDef {
-    /// A parameter marked `@__ref`: an action that assigns to it changes the entry that holds its value.
+    /// A parameter marked `@__ref` or `rmw`: an action that assigns to it changes the entry that holds its value.
     pub fn is_updatable(&self) -> bool {
-        annotation(&self.annotations, "__ref").is_some()
+        annotation(&self.annotations, UPDATABLE).is_some()
     }
 }
 

@@ -6,7 +6,7 @@ use check::program::{self as checked, NodeId, Program};
 use check::types::{Ty, Types};
 use check::value::Value;
 use diagnostics::{Diagnostic, Span};
-use ir::{BlockId, ObjectId, ProcedureId, TableId, ValueSetId};
+use ir::{BlockId, ObjectId, ProcedureId, Sync, TableId, ValueSetId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use std::rc::Rc;
@@ -55,6 +55,8 @@ pub struct Elaborator<'p> {
     pub purpose: Purpose,
     /// The table whose actions are being elaborated.
     pub(crate) table_in_force: Option<TableInForce>,
+    /// By table and action: how workers keep changes of entries apart, where an action makes some.
+    pub(crate) syncs: FxHashMap<(TableId, u32), Sync>,
     /// The length of the packet is counted while headers come and go.
     pub counts_length: bool,
     /// Egress may clone the packet; known when `counts_length` is set.

@@ -49,6 +49,7 @@ mod stmt;
 mod table;
 mod table_state;
 mod types;
+mod updates;
 mod value_set;
 mod values;
 

@@ -252,6 +252,7 @@ impl<'p> Elaborator<'p> {
             n_atomic: 0,
             purpose,
             table_in_force: None,
+            syncs: FxHashMap::default(),
             counts_length: false,
             clones_from_egress: false,
             sizes: Vec::new(),

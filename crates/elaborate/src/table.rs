@@ -154,9 +154,11 @@ impl<'p> Elaborator<'p> {
             .map(|(element, i)| {
                 self.table_in_force = Some(TableInForce { element: i, ..in_force });
                 let marked = |name| annotation(&element.annotations, name).is_some();
+                let procedure = self.listed_action(scope, id, i, element);
                 TableAction {
                     name: p.control_plane_name_of_action(scope, element.action).into(),
-                    procedure: self.listed_action(scope, id, i, element),
+                    procedure,
+                    sync: self.syncs.get(&(id, i)).copied().unwrap_or_default(),
                     is_table_only: marked("tableonly"),
                     is_default_only: marked("defaultonly"),
                     is_group_action: marked("groupaction"),

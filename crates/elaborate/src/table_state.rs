@@ -7,17 +7,14 @@ use crate::codes;
 use crate::elaborator::{Elaborator, TableInForce};
 use arch::{ExternOp, IdleTimeout, table_state};
 use check::program::annotation;
-use check::program::{
-    ActionId, ActionListElement, Call, Direction, Expr as Checked, NodeId, TableId as CheckedId,
-};
+use check::program::{ActionListElement, Call, Direction, Expr as Checked, NodeId, TableId as CheckedId};
 use check::types::{TyKind, Types};
 use check::value::Value;
 use diagnostics::{Diagnostic, Span};
 use ir::lookup::get;
-use ir::types::INDEX_BITS;
 use ir::{
-    AddOnMiss, Arg, Bits, Expr, ExprKind, Place, ProcedureId, Stmt, StmtKind, TableId, TerminatorKind,
-    Timeout, Type, WhenFull,
+    AddOnMiss, Arg, Bits, Expr, ExprKind, Place, ProcedureId, StmtKind, TableId, TerminatorKind, Timeout,
+    Type, WhenFull,
 };
 use num_traits::ToPrimitive;
 
@@ -25,9 +22,6 @@ use num_traits::ToPrimitive;
 const ADDED_DEFAULT: u64 = 1 << 16;
 /// Most entries of a table with state: all of its memory is reserved when the program is loaded.
 const ADDED_MAX: u64 = 1 << 30;
-
-/// The most that an action may change in its entry.
-const UPDATABLE_BITS_MAX: u64 = 64 * 8;
 
 /// Bits of the number of a profile.
 const PROFILE_BITS: u32 = 8;
@@ -326,68 +320,6 @@ impl<'p> Elaborator<'p> {
             }
         }
         uses
-    }
-}
-
-impl<'p> Elaborator<'p> {
-    /// Lets an action of a table store its updatable parameters in its entry wherever it ends: others see what it has changed
-    /// when it is over.
-    pub(crate) fn store_data(&mut self, action: ActionId, procedure: ProcedureId) {
-        let Some(table) = self.table_in_force.filter(|table| table.has_state) else { return };
-        let def = &self.p.actions[action];
-        let of_params = self.params.get(&procedure).cloned().unwrap_or_default();
-        let (mut leaf_idx, mut n_bits, mut stores) = (0, 0u64, Vec::new());
-        let listed = def.params.iter().zip(of_params.iter());
-        for (param, var) in listed.filter(|(param, _)| self.p.direction(**param) == Direction::None) {
-            let Some(var) = *var else { continue };
-            let ty = self.out.variables[var].ty.clone();
-            for leaf in ir::layout::leaves(&self.out, &ty) {
-                if self.p.vars[*param].is_updatable() {
-                    let place = Place { var, path: leaf.path };
-                    n_bits += u64::from(leaf.ty.width_bits().unwrap_or(u32::MAX));
-                    let target = Arg::Table { table: table.id, action: Some(table.element) };
-                    let value = Expr::read(place, leaf.ty);
-                    let args = vec![target, Arg::In(Expr::bit(INDEX_BITS, leaf_idx)), Arg::In(value)];
-                    let op = ExternOp::StoreData;
-                    let kind =
-                        StmtKind::Extern { op, name: op.name().into(), object: None, args, result: None };
-                    stores.push(Stmt { kind, span: def.span });
-                }
-                leaf_idx += 1;
-            }
-        }
-        if n_bits > UPDATABLE_BITS_MAX {
-            self.faults.push(
-                Diagnostic::new(
-                    &codes::TABLE_STATE,
-                    def.span,
-                    format!("action `{}` changes too much of its entry", def.name),
-                )
-                .label("its parameters marked `@__ref`")
-                .note("they have fixed widths, and 64 bytes together at most"),
-            );
-        }
-        for (_, node) in self.out.procedures[procedure].graph.nodes.iter_mut() {
-            if matches!(node.terminator.kind, TerminatorKind::Return | TerminatorKind::Exit) {
-                node.stmts.extend(stores.iter().cloned());
-            }
-        }
-    }
-
-    /// Reports a call of an action that changes its entry: it has none.
-    pub(crate) fn check_direct_call(&mut self, action: ActionId, span: Span) {
-        let def = &self.p.actions[action];
-        if def.params.iter().any(|param| self.p.vars[*param].is_updatable()) {
-            self.faults.push(
-                Diagnostic::new(
-                    &codes::TABLE_STATE,
-                    span,
-                    format!("action `{}` changes its entry, and is called without one", def.name),
-                )
-                .label("no table runs it here")
-                .note("only tables run actions with parameters marked `@__ref`"),
-            );
-        }
     }
 }
 

@@ -101,12 +101,13 @@ pub use graph::{
     Arg, Graph, Keyset, Node, NodeId, Pattern, SelectCase, Stmt, StmtKind, SwitchCase, Terminator,
     TerminatorKind,
 };
+pub use visit::Access;
 
 pub use program::{
-    Action, AddOnMiss, Block, BlockId, Constant, Entry, FieldList, Key, Match, MatchKind, N_PROFILES, Object,
-    ObjectId, Param, Procedure, ProcedureId, ProcedureKind, Program, Scope, TIMEOUT_TICK_NS, Table,
-    TableAction, TableId, Timeout, ValueSet, ValueSetField, ValueSetId, VarId, Variable, WhenFull,
-    carried_list, default_timeout_ns,
+    Action, AddOnMiss, Block, BlockId, Constant, DataUpdate, Entry, FieldList, Key, Match, MatchKind,
+    N_PROFILES, Object, ObjectId, Param, Procedure, ProcedureId, ProcedureKind, Program, Scope, Sync,
+    TIMEOUT_TICK_NS, Table, TableAction, TableId, Timeout, ValueSet, ValueSetField, ValueSetId, VarId,
+    Variable, WhenFull, carried_list, default_timeout_ns,
 };
 pub use types::{Enum, EnumId, Field, Struct, StructId, StructKind, Type};
 pub use validate::{Violation, validate};

@@ -206,6 +206,75 @@ pub struct TableAction {
     pub is_default_only: bool,
     /// Runs for a group only, before the action that is selected for the packet.
     pub is_group_action: bool,
+    pub sync: Sync,
+}
+
+/// The way in which workers that run an action for one entry at a time keep the changes of its data apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sync {
+    /// The action changes nothing, or the program says that one worker has all packets of an entry.
+    #[default]
+    None,
+    /// Each change is one atomic operation.
+    Atomic,
+    /// A count that is odd while an action has the entry for itself.
+    Sequence,
+}
+
+impl Sync {
+    /// The word for it in annotations and plans.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Sync::None => "none",
+            Sync::Atomic => "atomic",
+            Sync::Sequence => "sequence",
+        }
+    }
+}
+
+/// A change of a value in an entry that one operation can make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataUpdate {
+    Set,
+    Add,
+    And,
+    Or,
+    Xor,
+}
+
+impl DataUpdate {
+    const ALL: [DataUpdate; 5] =
+        [DataUpdate::Set, DataUpdate::Add, DataUpdate::And, DataUpdate::Or, DataUpdate::Xor];
+
+    pub const fn word(self) -> &'static str {
+        match self {
+            DataUpdate::Set => "set",
+            DataUpdate::Add => "add",
+            DataUpdate::And => "and",
+            DataUpdate::Or => "or",
+            DataUpdate::Xor => "xor",
+        }
+    }
+
+    pub fn from_word(word: &str) -> Option<DataUpdate> {
+        DataUpdate::ALL.into_iter().find(|update| update.word() == word)
+    }
+
+    /// Returns whether a value of so many bits can be changed in this way: it is one number of the machine.
+    pub const fn fits(width: u32) -> bool {
+        matches!(width, 8 | 16 | 32 | 64)
+    }
+
+    /// The new value, of the width of the old one.
+    pub fn apply(self, old: &Bits, operand: &Bits) -> Bits {
+        match self {
+            DataUpdate::Set => operand.clone(),
+            DataUpdate::Add => old.add(operand),
+            DataUpdate::And => old.and(operand),
+            DataUpdate::Or => old.or(operand),
+            DataUpdate::Xor => old.xor(operand),
+        }
+    }
 }
 
 /// An action with its data.

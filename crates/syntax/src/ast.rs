@@ -199,6 +199,8 @@ pub enum Direction {
 pub struct Param {
     pub annotations: Vec<Annotation>,
     pub direction: Direction,
+    /// Written `rmw`: a value in the entry of a table that the action may change, as proposed for P4-16 (p4-spec, issue 1177).
+    pub is_rmw: bool,
     pub ty: Type,
     pub name: Ident,
     pub default: Option<Expr>,

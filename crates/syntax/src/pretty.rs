@@ -610,6 +610,7 @@ impl Printer {
         self.list(params, |p, param| {
             p.annotations(&param.annotations);
             p.put(match param.direction {
+                Direction::None if param.is_rmw => "rmw ",
                 Direction::None => "",
                 Direction::In => "in ",
                 Direction::Out => "out ",

@@ -113,7 +113,7 @@ nodes! {
     MethodProto { annotations is_abstract is_constructor proto; span }
     FunctionProto { return_type name type_params params }
     FunctionDecl { proto body }
-    Param { annotations direction ty name default; span }
+    Param { annotations direction is_rmw ty name default; span }
     ActionDecl { name params body }
     BlockType { name type_params params }
     ParserDecl { head ctor_params locals states }

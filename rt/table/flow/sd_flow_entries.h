@@ -11,8 +11,6 @@
 
 #include "table/sd_entry_ops.h"
 
-/* Copies of data of which two have to be the same. */
-#define SD_FLOW_N_COPIED_MAX 100u
 /* Buckets that the control plane looks through between two boundaries. */
 #define SD_FLOW_N_SWEPT 64u
 /* How often the control plane waits 100 us for a worker that holds removed entries. */
@@ -40,21 +38,6 @@ SD_INLINE uint64_t *sd_flow_reported_ns(const struct sd_table *t, struct sd_flow
     return (uint64_t *)(void *)sd_flow_extra(t->flow.shape, e) + 1;
 }
 
-/* Copies data that an action may be changing: until two copies are the same. */
-SD_LOCAL void sd_flow_copy_data(uint8_t *to, const uint8_t *from, uint32_t n_bytes)
-{
-    const volatile uint8_t *source = from;
-    bool is_same = false;
-    for (uint32_t n = 0; n < SD_FLOW_N_COPIED_MAX && !is_same; n++) {
-        is_same = n > 0;
-        for (uint32_t i = 0; i < n_bytes; i++) {
-            uint8_t byte = source[i];
-            is_same = is_same && to[i] == byte;
-            to[i] = byte;
-        }
-    }
-}
-
 /* Copies an entry, of which the view then is. The control plane reads (sd_epoch_begin_control). */
 SD_LOCAL void sd_flow_show(const struct sd_table *t, struct sd_flow_entry *e, uint32_t copy, struct sd_entry_view *view)
 {
@@ -67,7 +50,7 @@ SD_LOCAL void sd_flow_show(const struct sd_table *t, struct sd_flow_entry *e, ui
     int64_t own_ns = flags & SD_FLOW_OWN_TIMEOUT ? __atomic_load_n(sd_flow_own_timeout(t, e), __ATOMIC_RELAXED) : 0;
     struct sd_flow_entry *to = (struct sd_flow_entry *)(void *)(t->flow_copies + (size_t)copy * n_bytes);
     memcpy(sd_flow_key(to), sd_flow_key(e), t->type->key_bytes);
-    sd_flow_copy_data(sd_flow_data(t->flow.shape, to), sd_flow_data(t->flow.shape, e), t->type->data_bytes);
+    sd_data_copy(t, sd_flow_data(t->flow.shape, to), sd_flow_data(t->flow.shape, e), t->type->data_bytes);
     *view = (struct sd_entry_view){
         .handle = handle,
         .value = sd_flow_key(to),

@@ -166,6 +166,7 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
                 ("has_idle_timeout", flag(table.timeout != Timeout::Never)),
                 ("deletes", flag(table.timeout == Timeout::Delete)),
                 ("evicts", flag(table.add_on_miss.is_some_and(|add| add.when_full == WhenFull::Oldest))),
+                ("updates_data", flag(table.updates_data)),
                 ("restarts_on_hit", flag(table.timeout != Timeout::Never && table.restarts_on_hit)),
             ],
             vec![

@@ -292,6 +292,7 @@ impl<'p> Func<'_, 'p> {
                 }
             }
             ExternOp::StoreData => self.store_data(args),
+            ExternOp::UpdateData => self.update_data(args, result),
             ExternOp::AllocateFlowId => {
                 let id = self.bind("uint32_t", "sd_allocate_flow_id(w)");
                 self.set_result(result, &Scalar::atom(id, Class::U32), 32);

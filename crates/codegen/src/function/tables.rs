@@ -13,7 +13,7 @@ use crate::text::names::{Unique, member as member_name};
 use crate::text::types::{Repr, packed, repr, size_bytes, width_of};
 use ir::layout::leaves;
 use ir::lookup::{get, index};
-use ir::{Arg, Bits, Expr, Key, Match, MatchKind, Place, ProcedureId, TableId, Type};
+use ir::{Arg, Bits, Expr, Key, Match, MatchKind, Place, ProcedureId, Sync, TableAction, TableId, Type};
 
 pub(crate) fn kind_name(kind: MatchKind) -> &'static str {
     match kind {
@@ -316,13 +316,36 @@ impl<'p> Func<'_, 'p> {
         let [Arg::Table { table, action: Some(action) }, Arg::In(leaf), Arg::In(value)] = args else {
             return;
         };
+        if let Some(member) = self.data_member(*table, *action, leaf) {
+            self.fill(&member, value);
+        }
+    }
+
+    /// Changes a value in the data of an entry in one step.
+    pub(crate) fn update_data(&mut self, args: &[Arg], result: Option<&'p Place>) {
+        let [Arg::Table { table, action: Some(action) }, Arg::In(leaf), Arg::Str(update), Arg::In(operand)] =
+            args
+        else {
+            return;
+        };
+        let Some(member) = self.data_member(*table, *action, leaf) else { return };
+        let (width, operand) = (width_of(&operand.ty), self.value_text(operand));
+        let update = update.to_uppercase();
+        let call =
+            format!("sd_data_update_{width}(w, &{member}, SD_DATA_{update}, (uint{width}_t)({operand}))");
+        let new = self.bind(&format!("uint{width}_t"), &call);
+        self.set_result(result, &Scalar::atom(new, Class::of_width(width)), width);
+    }
+
+    /// A value in the data of the entry whose action runs.
+    fn data_member(&self, table: TableId, action: u32, leaf: &Expr) -> Option<String> {
         let cx = self.cx;
-        let Some(listed) = cx.program.tables[*table].actions.get(*action as usize) else { return };
-        let leaf = leaf.as_const().and_then(|leaf| usize::try_from(leaf.to_u64()?).ok());
+        let listed = cx.program.tables[table].actions.get(action as usize)?;
+        let leaf = usize::try_from(leaf.as_const()?.to_u64()?).ok()?;
         let names = data_names(cx, listed.procedure);
-        let Some(member) = leaf.and_then(|leaf| names.get(leaf)) else { return };
-        let (data, number) = (data_struct_name(cx, listed.procedure), cx.names.table_number(*table));
-        self.fill(&format!("(({data} *)w->direct[{number}].data)->{member}"), value);
+        let member = names.get(leaf)?;
+        let (data, number) = (data_struct_name(cx, listed.procedure), cx.names.table_number(table));
+        Some(format!("(({data} *)w->direct[{number}].data)->{member}"))
     }
 
     /// Adds an entry for the key that the action's table has missed.
@@ -571,7 +594,7 @@ fn action_cases(cx: &Cx<'_>, id: TableId, run_as: RunAs, out: &mut Code) {
         let brace = if declares { " {" } else { "" };
         out.line(format!("case {}:{brace}", cx.names.actions(id)[i]));
         out.indent();
-        run_action(cx, id, action.procedure, run_as, out);
+        run_action(cx, id, action, run_as, out);
         out.dedent();
         if declares {
             out.line("}");
@@ -579,7 +602,8 @@ fn action_cases(cx: &Cx<'_>, id: TableId, run_as: RunAs, out: &mut Code) {
     }
 }
 
-fn run_action(cx: &Cx<'_>, table: TableId, procedure: ProcedureId, run_as: RunAs, out: &mut Code) {
+fn run_action(cx: &Cx<'_>, table: TableId, action: &TableAction, run_as: RunAs, out: &mut Code) {
+    let procedure = action.procedure;
     let block = cx.program.tables[table].block;
     let callee = &cx.program.procedures[procedure];
     let names = data_names(cx, procedure);
@@ -591,9 +615,13 @@ fn run_action(cx: &Cx<'_>, table: TableId, procedure: ProcedureId, run_as: RunAs
             RunAs::Selected => "found",
         };
         out.line(format!("const {data} *d = (const {data} *){found}->data;"));
-        if cx.program.tables[table].updates_data {
-            let number = cx.names.table_number(table);
-            out.line(format!("sd_data_lock(w, {number}, {found}->data);"));
+        let number = cx.names.table_number(table);
+        match action.sync {
+            Sync::Sequence => out.line(format!("sd_data_begin_update(w, {number}, {found}->data);")),
+            Sync::None | Sync::Atomic if cx.program.tables[table].updates_data => {
+                out.line(format!("sd_data_offer(w, {number}, {found}->data);"));
+            }
+            Sync::None | Sync::Atomic => {}
         }
         let mut names = names.iter();
         for var in &callee.params {
@@ -614,18 +642,18 @@ fn run_action(cx: &Cx<'_>, table: TableId, procedure: ProcedureId, run_as: RunAs
         out.line(format!("SD_TRACE_POINT(w, p, s, {locals}, SD_TRACE_CALL, UINT32_MAX, {number});"));
     }
     let call = format!("{}({arguments})", cx.procedure_name(procedure));
-    // The entry is locked from the first read of its data to the last write.
-    let is_locked = cx.program.tables[table].updates_data && !names.is_empty();
-    if is_locked && cx.ends(procedure).is_plain() {
+    // From the first read of the data to the last write.
+    let is_update = action.sync == Sync::Sequence;
+    if is_update && cx.ends(procedure).is_plain() {
         out.line(format!("{call};"));
-        out.line(format!("sd_data_unlock(w, {});", cx.names.table_number(table)));
+        out.line(format!("sd_data_end_update(w, {});", cx.names.table_number(table)));
         let returns = run_as == RunAs::Selected && !cx.table_ends(table).is_plain();
         out.line(if returns { "return SD_END_DONE;" } else { "break;" });
         return;
     }
-    if is_locked {
+    if is_update {
         out.line(format!("const uint32_t end = {call};"));
-        out.line(format!("sd_data_unlock(w, {});", cx.names.table_number(table)));
+        out.line(format!("sd_data_end_update(w, {});", cx.names.table_number(table)));
         out.line("return end;");
         return;
     }

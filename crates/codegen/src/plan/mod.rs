@@ -18,9 +18,9 @@ use crate::suspend::plan::{BurstPlan, SMALL_POINTS_MAX};
 use crate::suspend::saved_state::SavedState;
 use crate::text::types::size_bytes;
 use arch::flow::SectionId;
-use arch::{BlockRole, FieldRole};
+use arch::{BlockRole, ExternOp, FieldRole};
 use ir::lookup::index;
-use ir::{Program, Step, Table, TableId, Type, VarId};
+use ir::{Program, Step, StmtKind, Sync, Table, TableAction, TableId, Type, VarId};
 
 /// Everything that was decided about one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +76,8 @@ pub struct TablePlan {
     pub n_actions: usize,
     /// Key, action and data lie in the lookup structure.
     pub entries_are_inline: bool,
+    /// Actions that change the data of their entries, each with the way in which workers keep the changes apart.
+    pub updates: Vec<(String, &'static str)>,
     pub staging: Staging,
 }
 
@@ -269,8 +271,23 @@ impl Maker<'_> {
             key_bits,
             n_actions: table.actions.len(),
             entries_are_inline: kind.entries_are_inline,
+            updates: self.updates(table),
             staging: self.staging(id, table),
         }
+    }
+
+    fn updates(&self, table: &Table) -> Vec<(String, &'static str)> {
+        let updates = |action: &&TableAction| {
+            let graph = &self.program.procedures[action.procedure].graph;
+            let stmts = graph.nodes.iter().flat_map(|(_, node)| &node.stmts);
+            let ops = stmts.filter_map(|stmt| match &stmt.kind {
+                StmtKind::Extern { op, .. } => Some(*op),
+                _ => None,
+            });
+            action.sync != Sync::None || ops.into_iter().any(|op| op == ExternOp::StoreData)
+        };
+        let name = |action: &TableAction| (action.name.to_string(), action.sync.word());
+        table.actions.iter().filter(updates).map(name).collect()
     }
 
     fn staging(&self, id: TableId, table: &Table) -> Staging {

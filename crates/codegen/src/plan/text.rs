@@ -80,6 +80,9 @@ impl Display for TablePlan {
             "{}: {}, key bits {bits}, actions {}, entries {entries}",
             self.name, self.structure, self.n_actions
         )?;
+        for (action, sync) in &self.updates {
+            writeln!(f, "    action {action} changes its entry: {sync}")?;
+        }
         match &self.staging {
             Staging::Suspends(point) => write!(f, "    staged: suspends at point {point}"),
             Staging::Prefetched(point) => write!(f, "    staged: prefetched at point {point}"),

@@ -230,6 +230,7 @@ fn keeps_state(program: &ir::Program) -> bool {
                 | ExternOp::AddEntry
                 | ExternOp::SetTimer
                 | ExternOp::StoreData
+                | ExternOp::UpdateData
                 | ExternOp::AllocateFlowId
         )
     };

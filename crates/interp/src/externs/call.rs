@@ -8,7 +8,7 @@ use crate::load::{ExternArg, ExternCall, Slot};
 use crate::meter::Colour;
 use crate::table::{Added, EntryRef};
 use arch::{DirectObjects, ExternOp, FieldRole, Unit};
-use ir::{Action, Bits, Step};
+use ir::{Action, Bits, DataUpdate, Step};
 
 impl ExternHost for Externs {
     fn call(&mut self, call: &ExternCall, access: &mut Access<'_>) -> ExternEnd {
@@ -153,6 +153,7 @@ impl Externs {
             }
             ExternOp::SetTimer => set_timer(access),
             ExternOp::StoreData => store_data(access),
+            ExternOp::UpdateData => update_data(access, call),
             ExternOp::AllocateFlowId => {
                 access.set_result(&Bits::new(32, u128::from(self.next_flow_id)));
                 // After the last number comes 0, which stays.
@@ -403,8 +404,28 @@ fn add_entry(access: &mut Access<'_>) -> bool {
 /// Changes a value in the data of the entry whose action runs.
 fn store_data(access: &mut Access<'_>) {
     let (Some((table, _)), Some(leaf)) = (access.table(0), access.number(1)) else { return };
-    if let (Some(entry), Some(value)) = (access.entry_of(table), access.value(2).cloned()) {
-        access.tables.store_data(table, entry, leaf as usize, value);
+    if let (Some(entry), Some(value)) = (access.entry_of(table), access.value(2).cloned())
+        && let Some(stored) = access.tables.data(table, entry, leaf as usize)
+    {
+        *stored = value;
+    }
+}
+
+fn update_data(access: &mut Access<'_>, call: &ExternCall) {
+    let (Some((table, _)), Some(leaf)) = (access.table(0), access.number(1)) else { return };
+    let update = match call.args.get(2) {
+        Some(ExternArg::Str(word)) => DataUpdate::from_word(word),
+        _ => None,
+    };
+    let (Some(entry), Some(update), Some(operand)) =
+        (access.entry_of(table), update, access.value(3).cloned())
+    else {
+        return;
+    };
+    if let Some(stored) = access.tables.data(table, entry, leaf as usize) {
+        *stored = update.apply(stored, &operand);
+        let new = stored.clone();
+        access.set_result(&new);
     }
 }
 

@@ -218,11 +218,9 @@ impl Tables {
         }
     }
 
-    /// Changes a value in the data of an entry, or of the default action.
-    pub fn store_data(&mut self, id: TableId, entry: EntryRef, leaf: usize, value: Bits) {
-        if let Ok(table) = self.table_mut(id) {
-            table.store_data(entry, leaf, value);
-        }
+    /// A value in the data of an entry, or of the default action.
+    pub fn data(&mut self, id: TableId, entry: EntryRef, leaf: usize) -> Option<&mut Bits> {
+        self.table_mut(id).ok()?.data(entry, leaf)
     }
 
     /// Removes entries whose time is over.

@@ -364,20 +364,19 @@ impl Table {
         }
     }
 
-    pub(super) fn store_data(&mut self, entry: EntryRef, leaf: usize, value: Bits) {
+    /// A value in an entry, or in the default entry.
+    pub(super) fn data(&mut self, entry: EntryRef, leaf: usize) -> Option<&mut Bits> {
         let action = match entry {
-            EntryRef::Default => Some(&mut self.default_action),
+            EntryRef::Default => &mut self.default_action,
             EntryRef::Entry(handle) => {
-                let found = self.entries.get_mut(handle.slot as usize).and_then(Option::as_mut);
-                match found.filter(|found| found.handle == handle).map(|found| &mut found.action) {
-                    Some(EntryAction::Action(action)) => Some(action),
-                    _ => None,
+                let found = self.entries.get_mut(handle.slot as usize)?.as_mut()?;
+                match &mut found.action {
+                    EntryAction::Action(action) if found.handle == handle => action,
+                    _ => return None,
                 }
             }
         };
-        if let Some(stored) = action.and_then(|action| action.data.get_mut(leaf)) {
-            *stored = value;
-        }
+        action.data.get_mut(leaf)
     }
 
     pub(super) fn take_expired(&mut self, now_ns: u64) -> Vec<EntryHandle> {

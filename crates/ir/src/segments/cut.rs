@@ -78,7 +78,7 @@ fn procedures_bound_to_tables(program: &Program) -> Vec<bool> {
         let in_stmts = node.stmts.iter().any(|stmt| match &stmt.kind {
             StmtKind::Extern { op, .. } => match op {
                 ExternOp::DirectCounterCount | ExternOp::DirectMeterExecute => acts_on_call,
-                ExternOp::AddEntry | ExternOp::SetTimer | ExternOp::StoreData => true,
+                ExternOp::AddEntry | ExternOp::SetTimer | ExternOp::StoreData | ExternOp::UpdateData => true,
                 _ => false,
             },
             StmtKind::Assign { .. } | StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => false,

@@ -8,7 +8,7 @@ use super::parse_code::{CodeParser, Names};
 use crate::lookup::id_at;
 use crate::{
     Action, AddOnMiss, Block, BlockId, Constant, Entry, Enum, Field, FieldList, Graph, Key, Match, Object,
-    Param, Procedure, Program, Scope, Struct, StructKind, Table, TableAction, Timeout, ValueSet,
+    Param, Procedure, Program, Scope, Struct, StructKind, Sync, Table, TableAction, Timeout, ValueSet,
     ValueSetField, WhenFull,
 };
 use arch::Architecture;
@@ -460,6 +460,14 @@ impl<'t> Declarations<'t> {
                         is_table_only: self.code.cursor.eat_word("table_only"),
                         is_default_only: self.code.cursor.eat_word("default_only"),
                         is_group_action: self.code.cursor.eat_word("group_action"),
+                        sync: match self.code.cursor.eat_word("sync") {
+                            false => Sync::None,
+                            true if self.code.cursor.eat_word("atomic") => Sync::Atomic,
+                            true => {
+                                self.code.cursor.expect_word("sequence")?;
+                                Sync::Sequence
+                            }
+                        },
                     });
                 }
                 "default" => {

@@ -5,7 +5,7 @@ use super::print_code::{Printer, joined, node, nth_name};
 use super::words::Spelled;
 use crate::{
     Action, AddOnMiss, Block, Constant, Entry, Enum, Graph, Match, Object, Procedure, Program, Scope, Struct,
-    Table, Timeout, ValueSet, WhenFull,
+    Sync, Table, Timeout, ValueSet, WhenFull,
 };
 
 pub(super) fn program(program: &Program) -> String {
@@ -186,6 +186,10 @@ impl Writer<'_, '_> {
             }
             if action.is_group_action {
                 line += " group_action";
+            }
+            if action.sync != Sync::None {
+                line += " sync ";
+                line += action.sync.word();
             }
             self.line(1, &line);
         }

@@ -5,8 +5,8 @@ use super::{Code, Validator};
 use crate::layout;
 use crate::lookup::get;
 use crate::{
-    Arg, BlockId, Expr, Graph, Keyset, Pattern, Place, ProcedureKind, Stmt, StmtKind, StructKind, Terminator,
-    TerminatorKind, Type, ValueSetId,
+    Arg, BlockId, DataUpdate, Expr, Graph, Keyset, Pattern, Place, ProcedureKind, Stmt, StmtKind, StructKind,
+    Table, Terminator, TerminatorKind, Type, ValueSetId,
 };
 use arch::{BlockRole, ExternOp};
 use rustc_hash::FxHashSet;
@@ -87,9 +87,26 @@ impl<'p> Validator<'p> {
         }
     }
 
+    /// The types of the data that an action of a table takes.
+    fn data_leaves(&self, table: &Table, action: Option<u32>) -> Option<Vec<Type>> {
+        let listed = table.actions.get(action? as usize)?;
+        let procedure = get(&self.program.procedures, listed.procedure)?;
+        let types = procedure.params.iter().filter_map(|id| get(&self.program.variables, *id)).map(|v| &v.ty);
+        Some(types.flat_map(|ty| layout::leaves(self.program, ty)).map(|leaf| leaf.ty).collect())
+    }
+
+    /// The type of one of them, by its number.
+    fn data_leaf(&self, table: &Table, action: Option<u32>, leaf: &Expr) -> Option<Type> {
+        let leaf = usize::try_from(leaf.as_const()?.to_u64()?).ok()?;
+        self.data_leaves(table, action)?.into_iter().nth(leaf)
+    }
+
     /// Operations of tables with state name a table of their block, and what they need of it.
     fn table_operation(&mut self, op: ExternOp, args: &[Arg], result: Option<&Place>, code: Code<'p>) {
-        let is_known = matches!(op, ExternOp::AddEntry | ExternOp::SetTimer | ExternOp::StoreData);
+        let is_known = matches!(
+            op,
+            ExternOp::AddEntry | ExternOp::SetTimer | ExternOp::StoreData | ExternOp::UpdateData
+        );
         let named = args.iter().any(|arg| matches!(arg, Arg::Table { .. }));
         if !is_known {
             self.require(!named, "only operations of tables with state name a table");
@@ -108,29 +125,28 @@ impl<'p> Validator<'p> {
         let condition = |arg: &Arg| matches!(arg, Arg::In(e) if e.ty == Type::Bool);
         let fits = match (op, rest) {
             (ExternOp::AddEntry, [Arg::Fields(data), number, adds]) => {
-                let listed = action.and_then(|action| table.actions.get(action as usize));
-                let procedure = listed.and_then(|listed| get(&self.program.procedures, listed.procedure));
-                let params = procedure.map_or(&[][..], |procedure| &procedure.params);
-                let types = params.iter().filter_map(|id| get(&self.program.variables, *id)).map(|v| &v.ty);
-                let leaves: Vec<Type> =
-                    types.flat_map(|ty| layout::leaves(self.program, ty)).map(|leaf| leaf.ty).collect();
+                let leaves = self.data_leaves(table, action);
                 self.require(table.add_on_miss.is_some(), "packets add no entries to the table");
                 self.require(
-                    procedure.is_some() && data.iter().map(|e| &e.ty).eq(&leaves),
+                    leaves.is_some_and(|leaves| data.iter().map(|e| &e.ty).eq(&leaves)),
                     "the data are not what the action takes",
                 );
                 let ty = result.and_then(|place| self.program.place_type(place));
                 profile(number) && condition(adds) && ty == Some(Type::Bool)
             }
             (ExternOp::StoreData, [Arg::In(leaf), Arg::In(value)]) => {
-                let listed = action.and_then(|action| table.actions.get(action as usize));
-                let procedure = listed.and_then(|listed| get(&self.program.procedures, listed.procedure));
-                let params = procedure.map_or(&[][..], |procedure| &procedure.params);
-                let types = params.iter().filter_map(|id| get(&self.program.variables, *id)).map(|v| &v.ty);
-                let mut leaves = types.flat_map(|ty| layout::leaves(self.program, ty)).map(|leaf| leaf.ty);
-                let leaf = leaf.as_const().and_then(|leaf| usize::try_from(leaf.to_u64()?).ok());
                 self.require(table.updates_data, "its actions do not change their entries");
-                result.is_none() && leaf.and_then(|leaf| leaves.nth(leaf)).as_ref() == Some(&value.ty)
+                result.is_none() && self.data_leaf(table, action, leaf).as_ref() == Some(&value.ty)
+            }
+            (ExternOp::UpdateData, [Arg::In(leaf), Arg::Str(update), Arg::In(operand)]) => {
+                let ty = self.data_leaf(table, action, leaf);
+                self.require(table.updates_data, "its actions do not change their entries");
+                self.require(
+                    ty.as_ref().and_then(Type::width_bits).is_some_and(DataUpdate::fits),
+                    "no operation of a machine changes the value",
+                );
+                let result = result.and_then(|place| self.program.place_type(place));
+                DataUpdate::from_word(update).is_some() && ty.as_ref() == Some(&operand.ty) && result == ty
             }
             (ExternOp::SetTimer, [restarts, sets, number]) => {
                 let are_conditions = condition(restarts) && condition(sets);

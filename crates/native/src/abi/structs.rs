@@ -284,6 +284,7 @@ mirrors! {
         has_idle_timeout: u32,
         deletes: u32,
         evicts: u32,
+        updates_data: u32,
         restarts_on_hit: u32,
         structure: u32,
         entries_are_inline: u32,

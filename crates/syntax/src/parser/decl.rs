@@ -459,6 +459,17 @@ impl Parser<'_> {
         Ok(params)
     }
 
+    /// Returns whether `rmw` stands for a direction here: it is no keyword, and may name a type.
+    fn at_rmw(&self) -> bool {
+        use TokenKind::*;
+        let ends_name = |kind| matches!(kind, Comma | RParen | Assign);
+        let is_type = match self.kind_at(1) {
+            Lt | Dot | LBracket => true,
+            next => is_name(next) && ends_name(self.kind_at(2)),
+        };
+        self.tok().text == "rmw" && !is_type
+    }
+
     fn param(&mut self) -> Parse<Param> {
         let start = self.span();
         let annotations = self.annotations()?;
@@ -468,6 +479,10 @@ impl Parser<'_> {
             TokenKind::InOut => Direction::InOut,
             _ => Direction::None,
         };
+        let is_rmw = self.at_rmw();
+        if is_rmw {
+            self.bump();
+        }
         if direction != Direction::None {
             self.bump();
             if matches!(self.kind(), TokenKind::In | TokenKind::Out | TokenKind::InOut) {
@@ -483,7 +498,7 @@ impl Parser<'_> {
         let name = self.name("a parameter")?;
         let ty = self.declarator(ty, &name)?;
         let default = if self.eat(TokenKind::Assign) { Some(self.expr()?) } else { None };
-        Ok(Param { annotations, direction, ty, name, default, span: self.since(start) })
+        Ok(Param { annotations, direction, is_rmw, ty, name, default, span: self.since(start) })
     }
 
     /// `{ name, name, ... }` of errors and match kinds.

@@ -1,0 +1,283 @@
+//! Parameters of actions that change the data of their entry (`@__ref`), and how workers keep such changes apart.
+
+use crate::codes;
+use crate::elaborator::Elaborator;
+use arch::{ExternOp, table_state};
+use check::program::{ActionId, Annotation, Direction, annotation};
+use diagnostics::{Diagnostic, Span};
+use ir::types::INDEX_BITS;
+use ir::{
+    Access, Arg, BinaryOp, DataUpdate, Expr, ExprKind, Graph, NodeId, Place, ProcedureId, Stmt, StmtKind,
+    Sync, TerminatorKind, Type, VarId,
+};
+
+/// The most that an action may change in its entry.
+const UPDATABLE_BITS_MAX: u64 = 64 * 8;
+
+/// A value in the entry that an action may change.
+struct Leaf {
+    /// Its number among the data of the action.
+    number: u128,
+    place: Place,
+    ty: Type,
+}
+
+/// A statement of a graph.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct At {
+    node: NodeId,
+    stmt: usize,
+}
+
+impl<'p> Elaborator<'p> {
+    /// Lets an action of a table write what it changes into its entry. Others see it when the action is over, or, where one
+    /// operation does it, at once.
+    pub(crate) fn store_data(&mut self, action: ActionId, procedure: ProcedureId) {
+        let Some(table) = self.table_in_force.filter(|table| table.has_state) else { return };
+        let def = &self.p.actions[action];
+        let leaves = self.updatable_leaves(action, procedure);
+        let n_bits: u64 = leaves.iter().map(|leaf| u64::from(leaf.ty.width_bits().unwrap_or(u32::MAX))).sum();
+        if n_bits > UPDATABLE_BITS_MAX {
+            self.faults.push(
+                Diagnostic::new(
+                    &codes::TABLE_STATE,
+                    def.span,
+                    format!("action `{}` changes too much of its entry", def.name),
+                )
+                .label("its parameters marked `@__ref`")
+                .note("they have fixed widths, and 64 bytes together at most"),
+            );
+        }
+        let wanted = self.wanted_sync(action, !leaves.is_empty());
+        let graph = &self.out.procedures[procedure].graph;
+        let changed: Vec<Leaf> =
+            leaves.into_iter().filter(|leaf| is_written(graph, leaf.place.var)).collect();
+        let target = Arg::Table { table: table.id, action: Some(table.element) };
+        let single = match changed.as_slice() {
+            [leaf] => single_update(graph, leaf),
+            _ => None,
+        };
+        let sync = match (changed.first(), single, wanted) {
+            (None, ..) => Sync::None,
+            (Some(leaf), Some((at, update, operand)), None | Some(Sync::Atomic)) => {
+                let number = Arg::In(Expr::bit(INDEX_BITS, leaf.number));
+                let args = vec![target, number, Arg::Str(update.word().into()), Arg::In(operand)];
+                let (op, result) = (ExternOp::UpdateData, Some(leaf.place.clone()));
+                let kind = StmtKind::Extern { op, name: op.name().into(), object: None, args, result };
+                let graph = &mut self.out.procedures[procedure].graph;
+                graph.nodes[at.node].stmts[at.stmt].kind = kind;
+                Sync::Atomic
+            }
+            (Some(_), single, _) => {
+                if single.is_none() && wanted == Some(Sync::Atomic) {
+                    self.report_not_atomic(action);
+                }
+                self.store_at_ends(procedure, &target, &changed, def.span);
+                if wanted == Some(Sync::None) { Sync::None } else { Sync::Sequence }
+            }
+        };
+        self.syncs.insert((table.id, table.element), sync);
+    }
+
+    fn updatable_leaves(&mut self, action: ActionId, procedure: ProcedureId) -> Vec<Leaf> {
+        let def = &self.p.actions[action];
+        let of_params = self.params.get(&procedure).cloned().unwrap_or_default();
+        let (mut number, mut found) = (0, Vec::new());
+        let listed = def.params.iter().zip(of_params.iter());
+        for (param, var) in listed.filter(|(param, _)| self.p.direction(**param) == Direction::None) {
+            let Some(var) = *var else { continue };
+            let ty = self.out.variables[var].ty.clone();
+            for leaf in ir::layout::leaves(&self.out, &ty) {
+                if self.p.vars[*param].is_updatable() {
+                    found.push(Leaf { number, place: Place { var, path: leaf.path }, ty: leaf.ty });
+                }
+                number += 1;
+            }
+        }
+        found
+    }
+
+    /// Writes all values where the action ends.
+    fn store_at_ends(&mut self, procedure: ProcedureId, target: &Arg, changed: &[Leaf], span: Span) {
+        let op = ExternOp::StoreData;
+        let stores: Vec<Stmt> = (changed.iter())
+            .map(|leaf| {
+                let value = Expr::read(leaf.place.clone(), leaf.ty.clone());
+                let number = Arg::In(Expr::bit(INDEX_BITS, leaf.number));
+                let args = vec![target.clone(), number, Arg::In(value)];
+                Stmt {
+                    kind: StmtKind::Extern { op, name: op.name().into(), object: None, args, result: None },
+                    span,
+                }
+            })
+            .collect();
+        for (_, node) in self.out.procedures[procedure].graph.nodes.iter_mut() {
+            if matches!(node.terminator.kind, TerminatorKind::Return | TerminatorKind::Exit) {
+                node.stmts.extend(stores.iter().cloned());
+            }
+        }
+    }
+
+    /// Reads `@siding_sync("...")` of an action.
+    fn wanted_sync(&mut self, action: ActionId, updates: bool) -> Option<Sync> {
+        let def = &self.p.actions[action];
+        let mark = annotation(&def.annotations, table_state::SYNC)?;
+        let mut fault = |message: String, help: &str| {
+            let diagnostic = Diagnostic::new(&codes::TABLE_STATE, mark.span, message);
+            self.faults.push(diagnostic.label("says how workers keep changes apart").help(help));
+        };
+        if !updates {
+            fault(
+                format!("action `{}` changes no data of its entry", def.name),
+                "mark a parameter with `@__ref`, or remove the annotation",
+            );
+        }
+        let word = Annotation::string(mark);
+        let known = [Sync::None, Sync::Atomic, Sync::Sequence];
+        let wanted = known.into_iter().find(|sync| word == Some(sync.word()));
+        if wanted.is_none() {
+            fault(
+                "this is no way to keep changes apart".to_string(),
+                "write \"none\" (one worker has all packets of an entry), \"atomic\" or \"sequence\"",
+            );
+        }
+        wanted
+    }
+
+    fn report_not_atomic(&mut self, action: ActionId) {
+        let def = &self.p.actions[action];
+        let span = annotation(&def.annotations, table_state::SYNC).map_or(def.span, |mark| mark.span);
+        self.faults.push(
+            Diagnostic::new(
+                &codes::TABLE_STATE,
+                span,
+                format!("the changes of action `{}` are not one operation", def.name),
+            )
+            .label("is not possible here")
+            .note("one value of 8, 16, 32 or 64 bits, of type `bit`, is assigned once, as in `n = n + x` with +, -, &, | or ^, and not read before")
+            .help("write \"sequence\", or remove the annotation"),
+        );
+    }
+
+    /// Reports a call of an action that changes its entry: it has none.
+    pub(crate) fn check_direct_call(&mut self, action: ActionId, span: Span) {
+        let def = &self.p.actions[action];
+        // An action with arguments in the list of its table is called by the procedure that the table runs.
+        let is_listed = self.table_in_force.is_some_and(|table| {
+            let element = self.p.tables[table.checked].actions.get(table.element as usize);
+            element.is_some_and(|element| element.action == action)
+        });
+        if !is_listed && def.params.iter().any(|param| self.p.vars[*param].is_updatable()) {
+            self.faults.push(
+                Diagnostic::new(
+                    &codes::TABLE_STATE,
+                    span,
+                    format!("action `{}` changes its entry, and is called without one", def.name),
+                )
+                .label("no table runs it here")
+                .note("only tables run actions with parameters marked `@__ref`"),
+            );
+        }
+    }
+}
+
+/// Returns whether a graph may change a variable.
+fn is_written(graph: &Graph, var: VarId) -> bool {
+    accesses(graph, var).iter().any(|(_, access)| *access != Access::Read)
+}
+
+/// The accesses to a variable, or to parts of it; those of a terminator lie behind the last statement.
+fn accesses(graph: &Graph, var: VarId) -> Vec<(At, Access)> {
+    let mut found = Vec::new();
+    for (node, of_node) in graph.nodes.iter() {
+        let mut add = |stmt, access, place: &Place| {
+            if place.var == var {
+                found.push((At { node, stmt }, access));
+            }
+        };
+        for (i, stmt) in of_node.stmts.iter().enumerate() {
+            stmt.for_each_access(&mut |access, place| add(i, access, place));
+        }
+        let end = of_node.stmts.len();
+        of_node.terminator.kind.for_each_access(&mut |access, place| add(end, access, place));
+    }
+    found
+}
+
+/// The only assignment to a value of an entry, if one operation of the machine can make it: what the operation is, and its
+/// operand. Nobody has read the value before.
+fn single_update(graph: &Graph, leaf: &Leaf) -> Option<(At, DataUpdate, Expr)> {
+    let Type::Bit(width) = leaf.ty else { return None };
+    if !leaf.place.path.is_empty() || !DataUpdate::fits(width) {
+        return None;
+    }
+    let accesses = accesses(graph, leaf.place.var);
+    let mut writes = accesses.iter().filter(|(_, access)| *access != Access::Read);
+    let (Some((at, _)), None) = (writes.next(), writes.next()) else { return None };
+    let StmtKind::Assign { place, value } = &graph.nodes[at.node].stmts.get(at.stmt)?.kind else {
+        return None;
+    };
+    if *place != leaf.place {
+        return None;
+    }
+    let (update, operand) = update_of(value, &leaf.place)?;
+    let is_early =
+        |(of, access): &(At, Access)| *access == Access::Read && of != at && comes_before(graph, *of, *at);
+    (!accesses.iter().any(is_early)).then_some((*at, update, operand))
+}
+
+/// Takes `place op operand` apart; the operand does not read the place.
+fn update_of(value: &Expr, place: &Place) -> Option<(DataUpdate, Expr)> {
+    let reads = |e: &Expr| {
+        let mut found = false;
+        e.for_each_read(&mut |read| found |= read.var == place.var);
+        found
+    };
+    if !reads(value) {
+        return Some((DataUpdate::Set, value.clone()));
+    }
+    let ExprKind::Binary(op, left, right) = &value.kind else { return None };
+    let is_place = |e: &Expr| matches!(&e.kind, ExprKind::Read(read) if read == place);
+    let operand = match (is_place(left), is_place(right)) {
+        (true, false) => right,
+        (false, true) if *op != BinaryOp::Sub => left,
+        _ => return None,
+    };
+    if reads(operand) {
+        return None;
+    }
+    let operand = (**operand).clone();
+    match op {
+        BinaryOp::Add => Some((DataUpdate::Add, operand)),
+        BinaryOp::Sub => {
+            let ty = operand.ty.clone();
+            let negated = ExprKind::Unary(ir::UnaryOp::Negate, Box::new(operand));
+            Some((DataUpdate::Add, Expr::new(negated, ty)))
+        }
+        BinaryOp::BitAnd => Some((DataUpdate::And, operand)),
+        BinaryOp::BitOr => Some((DataUpdate::Or, operand)),
+        BinaryOp::BitXor => Some((DataUpdate::Xor, operand)),
+        _ => None,
+    }
+}
+
+/// Returns whether one statement may run before another one.
+fn comes_before(graph: &Graph, first: At, second: At) -> bool {
+    if first.node == second.node && first.stmt < second.stmt {
+        return true;
+    }
+    let mut left = graph.nodes[first.node].terminator.kind.successors();
+    let mut seen = left.clone();
+    while let Some(node) = left.pop() {
+        if node == second.node {
+            return true;
+        }
+        for next in graph.nodes[node].terminator.kind.successors() {
+            if !seen.contains(&next) {
+                seen.push(next);
+                left.push(next);
+            }
+        }
+    }
+    false
+}
