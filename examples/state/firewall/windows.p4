@@ -165,32 +165,24 @@ Verdict in_window(inout Window sender, inout Window receiver, in Segment segment
     bit<32> acknowledgement = segment.acknowledgement;
     bit<32> window = (bit<32>)segment.window;
 
-    if (sender.window_max == 0) {
-        if (is_syn) {
-            begin_side(sender, receiver, segment);
-            if (!has_ack) {
-                return Verdict.BECOME;
-            }
-        } else {
-            // Its SYN was not seen.
-            sender.end = end;
-            sender.window_max = at_least_one(window << sender.scale);
-            sender.end_max = end + sender.window_max;
-            if (receiver.window_max == 0) {
-                receiver.end = acknowledgement;
-                receiver.end_max = acknowledgement;
-            } else if (acknowledgement == receiver.end + 1) {
-                receiver.end = receiver.end + 1;
-            }
-        }
-    } else if (
-        is_syn
-        && is_before(sender.end, end)
-        && (state == State.SYN_SENT || state == State.SYN_RECEIVED)
-    ) {
+    bool is_first = sender.window_max == 0;
+    bool is_repeated =
+        is_before(sender.end, end) && (state == State.SYN_SENT || state == State.SYN_RECEIVED);
+    if (is_syn && (is_first || is_repeated)) {
         begin_side(sender, receiver, segment);
-        if (!segment.is_of_opener && !has_ack) {
+        if (!has_ack && (is_first || !segment.is_of_opener)) {
             return Verdict.BECOME;
+        }
+    } else if (is_first) {
+        // Its SYN was not seen.
+        sender.end = end;
+        sender.window_max = at_least_one(window << sender.scale);
+        sender.end_max = end + sender.window_max;
+        if (receiver.window_max == 0) {
+            receiver.end = acknowledgement;
+            receiver.end_max = acknowledgement;
+        } else if (acknowledgement == receiver.end + 1) {
+            receiver.end = receiver.end + 1;
         }
     }
 
@@ -388,11 +380,19 @@ Verdict follow(inout Tracking tracking, in Segment segment, in State state, inou
     }
 
     if (decides_window) {
-        Verdict verdict;
+        Window sender = tracking.opener;
+        Window receiver = tracking.other;
+        if (!segment.is_of_opener) {
+            sender = tracking.other;
+            receiver = tracking.opener;
+        }
+        Verdict verdict = in_window(sender, receiver, segment, before);
         if (segment.is_of_opener) {
-            verdict = in_window(tracking.opener, tracking.other, segment, before);
+            tracking.opener = sender;
+            tracking.other = receiver;
         } else {
-            verdict = in_window(tracking.other, tracking.opener, segment, before);
+            tracking.other = sender;
+            tracking.opener = receiver;
         }
         if (verdict == Verdict.REFUSE) {
             bool is_end = segment.kind == Kind.RST || segment.kind == Kind.FIN;

@@ -7,8 +7,9 @@ use crate::{build_text, random};
 use ir::TableId;
 use native::{BurstPath, Control};
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use target::store::StoredAction;
 use target::{Store, TableError};
 
@@ -228,14 +229,19 @@ fn histories_have_orders(path: BurstPath, seed: u64, n_histories: u64) {
     let key_of = |history: u64| (history % 60_000) as u16;
     let table_of = |history: u64| (history % 2) as u8;
     let own_part = |who: usize, work: &mut dyn FnMut(u64, &mut Log<'_>), after: &mut dyn FnMut(u64)| {
+        // One that fails goes on to the end: others wait for it.
+        let mut failure = None;
         for history in 0..n_histories {
             let mut log = Log { clock: &clock, who, operations: Vec::new() };
             barrier.wait();
-            work(history, &mut log);
-            logs.lock().unwrap().extend(log.operations);
+            let run = AssertUnwindSafe(|| work(history, &mut log));
+            failure = failure.take().or_else(|| catch_unwind(run).err());
+            logs.lock().unwrap_or_else(PoisonError::into_inner).extend(log.operations);
             barrier.wait();
-            after(history);
+            let run = AssertUnwindSafe(|| after(history));
+            failure = failure.take().or_else(|| catch_unwind(run).err());
         }
+        failure.into_iter().for_each(|why| resume_unwind(why));
     };
     std::thread::scope(|scope| {
         for who in 0..N_WORKERS {
@@ -256,7 +262,7 @@ fn histories_have_orders(path: BurstPath, seed: u64, n_histories: u64) {
             }
         };
         own_part(N_WORKERS, &mut part, &mut |history| {
-            let operations = std::mem::take(&mut *logs.lock().unwrap());
+            let operations = std::mem::take(&mut *logs.lock().unwrap_or_else(PoisonError::into_inner));
             assert!(has_order(&operations), "history {history} of seed {seed}: {operations:#?}");
             let matches = new_entry(key_of(history), 0, 0, None).matches;
             // The next history has another key, and this one may be there or not.

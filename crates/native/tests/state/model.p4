@@ -138,10 +138,10 @@ control I(inout Headers headers, inout Metadata meta, inout standard_metadata_t 
     apply {
         if (headers.request.table_number == 0) {
             flows.apply();
-        } else if (headers.request.table_number == 2) {
-            told_flows.apply();
-        } else {
+        } else if (headers.request.table_number == 1) {
             timed_flows.apply();
+        } else {
+            told_flows.apply();
         }
         sm.egress_spec = 1;
     }
