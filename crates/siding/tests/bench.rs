@@ -188,7 +188,12 @@ fn latency_is_that_of_all_packets_and_classes() {
     // Two programs and two bursts: two lengths with two phases each; two rates; two loads.
     assert_eq!(["packets", "rates", "loads"].map(n_runs), [16, 8, 8], "{value}");
     for run in lines.iter().filter(|line| line["work"] == "run") {
-        assert!(run["sent"] == run["received"] && run["wrong"] == 0, "{run}");
+        assert!(run["sent"].as_u64() >= run["received"].as_u64() && run["wrong"] == 0, "{run}");
+        if run["series"] == "veth" {
+            // Interfaces may lose frames.
+            continue;
+        }
+        assert_eq!(run["sent"], run["received"], "{run}");
         assert!(run["learned"] == run["learned_expected"] && run["learned"].as_u64().unwrap() > 0, "{run}");
         let is_of_run = |line: &&serde_json::Value| {
             ["program", "series", "phase", "burst", "bytes", "one_in", "load"]
@@ -223,7 +228,13 @@ fn latency_is_that_of_all_packets_and_classes() {
     ];
     let expected: Vec<(&str, u64)> = names.iter().flat_map(|name| [(*name, 1), (*name, 32)]).collect();
     assert_eq!(goals, expected, "{value}");
-    assert!(value["absent"][0].as_str().unwrap().starts_with("learn_latency is not measured"), "{value}");
+    let absent = value["absent"].as_array().unwrap();
+    assert!(absent[0].as_str().unwrap().starts_with("learn_latency is not measured"), "{value}");
+    // Two phases, or a sentence where there are no namespaces.
+    assert!(
+        n_runs("veth") == 2 || absent[1].as_str().unwrap().starts_with("veth is not measured"),
+        "{value}"
+    );
     // Packets that add the entry miss once; a controller comes later, and hears of each station at least once.
     let learning = of("learning");
     assert_eq!(learning.len(), 4, "{value}");

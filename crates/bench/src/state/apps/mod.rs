@@ -13,13 +13,16 @@ mod rates;
 mod traffic;
 mod verdicts;
 
+pub(super) use lab::{CLIENT, INSIDE, Lab};
+pub(super) use rates::Cores;
+pub(super) use verdicts::Ends;
+
 use crate::args::{AppArg, BenchStateArgs};
 use crate::harness::{Goal, Judged};
 use crate::report::{self, aligned};
 use console::output::{self, Exit};
 use differences::Comparison;
 use kernel::{Balancer, Kernel};
-use lab::Lab;
 use ours::Ours;
 use rates::{Figure, Peer};
 use serde_json::{Value, json};
@@ -33,7 +36,7 @@ const N_FLOWS: u64 = 65_536;
 
 /// A side of the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+pub(super) enum Side {
     Inside,
     Outside,
 }

@@ -230,13 +230,13 @@ fn slab_bytes() -> u64 {
 }
 
 /// The sender and receiver on one core, what is measured on another, if there are two.
-struct Cores {
+pub struct Cores {
     sender: Option<usize>,
-    middle: Option<usize>,
+    pub middle: Option<usize>,
 }
 
 /// Lets the thread run on all its cores again.
-struct Pinned(Option<CpuSet>);
+pub struct Pinned(Option<CpuSet>);
 
 impl Drop for Pinned {
     fn drop(&mut self) {
@@ -247,7 +247,7 @@ impl Drop for Pinned {
 }
 
 impl Cores {
-    fn of_this_machine() -> Cores {
+    pub fn of_this_machine() -> Cores {
         let Ok(set) = nix::sched::sched_getaffinity(Pid::from_raw(0)) else {
             return Cores { sender: None, middle: None };
         };
@@ -259,7 +259,7 @@ impl Cores {
     }
 
     /// Packets that the middle receives are worked on at its core, also by the kernel.
-    fn steer(&self, lab: &Lab) -> Result<(), Exit> {
+    pub fn steer(&self, lab: &Lab) -> Result<(), Exit> {
         let Some(core) = self.middle else { return Ok(()) };
         // Groups of 32 cores are separated by commas, the last one first.
         let mask = format!("{:x}{}", 1_u32 << (core % 32), ",00000000".repeat(core / 32));
@@ -268,7 +268,7 @@ impl Cores {
         })
     }
 
-    fn pin(&self) -> Pinned {
+    pub fn pin(&self) -> Pinned {
         let own = nix::sched::sched_getaffinity(Pid::from_raw(0)).ok();
         if let Some(core) = self.sender {
             let mut set = CpuSet::new();

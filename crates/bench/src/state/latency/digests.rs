@@ -31,8 +31,8 @@ const ADD: &str = "add_entry(\"forward\", (Forward){ destination = headers.ether
 const DELAYS: [Duration; 3] = [Duration::ZERO, Duration::from_millis(1), Duration::from_secs(1)];
 const N_STATIONS: usize = 10;
 const PACE: Duration = Duration::from_micros(1);
-/// Packets of one station may miss for so long behind the delay of the controller.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The measurement fails if a station is not learned so long after the delay of the controller.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 const N_GROUPS: usize = 100;
 const N_GROUPS_QUICK: usize = 5;
 /// Groups that wait for a second each.
@@ -53,7 +53,7 @@ const SLOT_BYTES: usize = 256;
 struct Counts {
     sent: AtomicU64,
     lost: AtomicU64,
-    /// Of keys that the controller knew.
+    /// Those whose key the controller knew.
     duplicates: AtomicU64,
     written: AtomicU64,
 }
@@ -106,7 +106,7 @@ fn of_delay(p4: &str, work: &str, delay: Duration, measure: &MeasureArgs) -> Res
         let controls = scope.spawn(move || controller.run(&receiver, counts, is_over));
         let mut worker = Worker::new(&mut switch, sender, counts);
         let outcome = (0..n_groups).try_fold(Outcome::default(), |mut outcome, group| {
-            worker.learn(group, delay + PATIENCE, &mut outcome).map(|()| outcome)
+            worker.learn(group, delay + TIME_LIMIT, &mut outcome).map(|()| outcome)
         });
         let totals = [&counts.sent, &counts.lost, &counts.duplicates].map(|n| n.load(Ordering::Relaxed));
         let rate = worker.saturate(work == "add_entry", delay + SATURATED);
@@ -185,7 +185,7 @@ impl<'w> Worker<'w> {
     }
 
     /// Sends packets of new stations in turn until each has had a hit.
-    fn learn(&mut self, group: usize, patience: Duration, outcome: &mut Outcome) -> Result<(), Exit> {
+    fn learn(&mut self, group: usize, time_limit: Duration, outcome: &mut Outcome) -> Result<(), Exit> {
         let first = self.n_stations;
         self.n_stations += N_STATIONS as u64;
         let begin = Instant::now();
@@ -194,7 +194,7 @@ impl<'w> Worker<'w> {
         let mut n_sent = 0u32;
         while hit_at.iter().any(Option::is_none) {
             let now = begin.elapsed();
-            if now > patience {
+            if now > time_limit {
                 return Err(failed(format!("the stations of group {group} are not learned")));
             }
             let n_due = (now.as_nanos() / PACE.as_nanos()) as u32 + 1 - n_sent;
@@ -238,7 +238,7 @@ impl<'w> Worker<'w> {
     }
 }
 
-/// As many as fit into the table.
+/// The table has room for so many.
 const MAX_STATIONS: u64 = 0x1f_0000;
 
 /// The address of a station.

@@ -116,7 +116,7 @@ fn bins(lines: &[&Line]) -> Vec<[f64; 3]> {
     all.into_iter().map(|(at, middles, most)| [at, report::rounded(median(middles)), most]).collect()
 }
 
-/// What lines are selected by; `None` takes all.
+/// Conditions on lines; `None` takes all.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Select<'s> {
     pub peer: Option<&'s str>,
@@ -265,12 +265,13 @@ pub(super) fn text(report: &Report) -> String {
         ["program", "burst", "bytes", "phase", "class", "packets", "unmarked", "p50", "p90", "p99", "p99.9"];
     let head = head.into_iter().chain(["max", "p50 with marked", "max with marked"]);
     let mut rows = vec![head.map(str::to_owned).collect::<Vec<_>>()];
-    let series = Select { series: Some("packets"), ..Select::default() };
-    for line in series.of(lines).into_iter().filter(|line| line.work != "run") {
+    let of_series = |series| Select { series: Some(series), ..Select::default() }.of(lines);
+    let shown = of_series("packets").into_iter().chain(of_series("veth"));
+    for line in shown.filter(|line| line.work != "run") {
         let share = line.number("unmarked").unwrap_or(0.0) / line.size.max(1) as f64;
         let mut row = vec![
-            line.word("program").to_owned(),
-            line.all["burst"].to_string(),
+            if line.peer == "veth" { "udp, veth".to_owned() } else { line.word("program").to_owned() },
+            line.all["burst"].as_u64().map_or_else(|| "-".to_owned(), |burst| burst.to_string()),
             line.all["bytes"].to_string(),
             line.word("phase").to_owned(),
             line.work.clone(),

@@ -6,11 +6,13 @@
 //! - this file: which points are measured, in which series;
 //! - `figures`: one figure of the runs of a point; goals; text;
 //! - `charts`: the drawings;
-//! - `digests`: the same learned by a controller, which digests tell of new keys.
+//! - `digests`: the same learned by a controller, which digests tell of new keys;
+//! - `veth`: the same through a running switch.
 
 mod charts;
 mod digests;
 mod figures;
+mod veth;
 
 use crate::args::{BenchStateArgs, MeasureArgs};
 use crate::examples::Example;
@@ -26,12 +28,12 @@ const ADDRESS: Example<'static> =
     Example { name: "latency_address.p4", text: include_str!("../../../programs/latency_address.p4") };
 const UDP: Example<'static> =
     Example { name: "latency_udp.p4", text: include_str!("../../../programs/latency_udp.p4") };
-/// What the harness calls the programs: by the field that is the key.
+/// The programs by their names in the harness: the field that is the key.
 const PROGRAMS: [(&str, Example<'static>); 2] = [("address", ADDRESS), ("udp", UDP)];
 
 const N_RUNS: u32 = 5;
 const LENGTHS: [u32; 2] = [84, 64];
-/// Of so many packets one has a new key, in the experiment itself and in the series over rates.
+/// One packet in so many has a new key: in the experiment itself, and in the series over rates.
 const ONE_IN: u32 = 10_000;
 const RATES: [u32; 6] = [100_000, 10_000, 1000, 100, 10, 2];
 /// The rate in the series over loads: inserts are seldom, and there are enough of them.
@@ -40,7 +42,7 @@ const ONE_IN_OF_LOADS: u32 = 1000;
 const LOAD: u32 = 50;
 const LOADS: [u32; 5] = [10, 30, 50, 70, 90];
 
-/// How much is measured.
+/// The extent of a measurement.
 struct Extent {
     /// Binary logarithm of the number of keys.
     bits: u32,
@@ -78,6 +80,8 @@ enum Series {
     Rates,
     /// Over the share of the capacity.
     Loads,
+    /// Through a running switch.
+    Veth,
 }
 
 impl Series {
@@ -86,6 +90,7 @@ impl Series {
             Series::Packets => "packets",
             Series::Rates => "rates",
             Series::Loads => "loads",
+            Series::Veth => "veth",
         }
     }
 }
@@ -165,6 +170,10 @@ pub(super) fn measure(args: &BenchStateArgs) -> Result<(), Exit> {
     }
     add_peers(&mut report, extent, &measure);
     report.lines.extend(digests::measure(&measure)?);
+    match veth::measure(&measure) {
+        Ok(lines) => report.lines.extend(summed(lines, "udp", Series::Veth)),
+        Err(sentence) => report.absent.push(sentence),
+    }
     figures::judge(&mut report);
     match measure.json {
         true => output::out(&format!("{}\n", report.json("state_latency", &measure))),
