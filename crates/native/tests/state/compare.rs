@@ -107,6 +107,8 @@ impl Side for Compiled {
     }
 }
 
+type Write<'w> = dyn FnMut(&mut dyn Store, &[TableId]) -> Result<(), TableError> + 'w;
+
 fn written(result: Result<(), TableError>) -> Written {
     match result {
         Ok(()) => Written::Done,
@@ -218,11 +220,7 @@ impl Comparison {
     }
 
     /// A write of the controller. What has ended is removed before, as the control plane of a switch does all the time.
-    fn write(
-        &mut self,
-        expected: Written,
-        write: &mut dyn FnMut(&mut dyn Store, &[TableId]) -> Result<(), TableError>,
-    ) {
+    fn write(&mut self, expected: Written, write: &mut Write<'_>) {
         for side in &mut self.sides {
             side.store().remove_ended(self.now_ns);
             assert_eq!(written(write(side.store(), &self.ids)), expected, "{}", side.name());

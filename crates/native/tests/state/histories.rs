@@ -241,7 +241,9 @@ fn histories_have_orders(path: BurstPath, seed: u64, n_histories: u64) {
             let run = AssertUnwindSafe(|| after(history));
             failure = failure.take().or_else(|| catch_unwind(run).err());
         }
-        failure.into_iter().for_each(|why| resume_unwind(why));
+        if let Some(why) = failure {
+            resume_unwind(why);
+        }
     };
     std::thread::scope(|scope| {
         for who in 0..N_WORKERS {

@@ -88,7 +88,7 @@ fn over_number(lines: &[Line], ours: Select<'_>) -> Vec<Series> {
     let n_learning: u64 = ["mix", "plain"]
         .iter()
         .flat_map(|class| Select { phase: Some("learn"), class: Some(class), ..ours }.of(lines))
-        .filter_map(|line| Some(line.size / line.all["runs"].as_u64().unwrap_or(1).max(1)))
+        .map(|line| line.size / line.all["runs"].as_u64().unwrap_or(1).max(1))
         .sum();
     let mut series = Vec::new();
     for (phase, from) in [("learn", 0), ("lookup", n_learning)] {
