@@ -50,7 +50,7 @@ struct sd_instance {
     struct sd_ports ports_down;
     /* Numbers of flows that packets have taken. */
     uint64_t n_flow_ids;
-    /* Of entries whose data actions change: see sd_data_begin_update. */
+    /* Entries whose data actions change: see sd_data_begin_update. */
     uint32_t data_sequences[1 << SD_DATA_SEQUENCE_BITS];
 };
 
