@@ -54,7 +54,7 @@ static enum sd_flow_status add(struct sd_flow *t, struct sd_flow_writer *w, uint
 static bool take_away(struct sd_flow *t, struct sd_flow_writer *w, uint32_t number)
 {
     struct key key = key_of(number);
-    return sd_flow_remove(t, w, &key, sd_flow_hash(t, shape, &key), SD_FLOW_ANY_TIME);
+    return sd_flow_remove(t, w, &key, sd_flow_hash(t, shape, &key), SD_FLOW_DELETE, 0);
 }
 
 static struct data data_of(struct sd_flow_entry *e)
@@ -216,6 +216,34 @@ static void test_flood(uint32_t size)
     sd_epochs_free(&epochs);
 }
 
+/* A flood of new keys, of which each that finds the table full evicts an entry: all come in, and what is there is new. */
+static void test_evictions(uint32_t size, uint32_t burst)
+{
+    hash_mask = UINT64_MAX;
+    struct sd_epochs epochs;
+    struct sd_flow t;
+    struct sd_flow_writer w;
+    CHECK(sd_epochs_init(&epochs, 1) && sd_flow_init(&t, shape, 3, size, &epochs) && sd_flow_writer_init(&w, 1, KEY_BYTES));
+    struct sd_flow_entry *added;
+    uint32_t n = 200 * size + 20000;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i % burst == 0)
+            sd_epoch_quiesce(&epochs, 0);
+        uint64_t now_ns = i * SD_FLOW_TICK_NS;
+        struct key key = key_of(i);
+        if (add(&t, &w, i, 0, i, now_ns, &added) == SD_FLOW_FULL)
+            CHECK(sd_flow_evict(&t, &w, sd_flow_hash(&t, shape, &key)) &&
+                  add(&t, &w, i, 0, i, now_ns, &added) == SD_FLOW_ADDED);
+    }
+    CHECK(count(&t) == size && w.n_evicted == n - size);
+    /* Entries stay for long only where few keys have their home: none has seen a hundred times as many keys as there is room for. */
+    for (uint32_t i = 0; i + 100 * size + 10000 < n; i++)
+        CHECK(!find(&t, i, n * SD_FLOW_TICK_NS));
+    sd_flow_writer_free(&w);
+    sd_flow_free(&t);
+    sd_epochs_free(&epochs);
+}
+
 /*
  * Slots that the control plane has emptied wait for a worker that is between two boundaries; when it has passed one, and the control
  * plane looks after the table, there is room again.
@@ -231,15 +259,17 @@ static void test_slots_come_back(void)
     struct sd_flow_entry *added;
     uint32_t n = 0;
     sd_epoch_quiesce(&epochs, 0);
-    while (add(&t, &controller, n % 2, 0, n, 0, &added) == SD_FLOW_ADDED && n < 10000)
-        CHECK(take_away(&t, &controller, n++ % 2));
+    while (add(&t, &controller, 0, 0, n, 0, &added) == SD_FLOW_ADDED && n < 10000) {
+        CHECK(take_away(&t, &controller, 0));
+        n++;
+    }
     /* All slots in reach wait. */
     CHECK(n > SD_FLOW_SLOTS && n < 10000 && controller.n_waiting == n && count(&t) == 0);
     CHECK(add(&t, &worker, 0, 0, 0, 0, &added) == SD_FLOW_FULL && t.n_left == 1);
     sd_epoch_quiesce(&epochs, 0);
     /* The writer itself finds room where slots of its own wait. */
     for (uint32_t i = 0; i < 2; i++) {
-        CHECK(add(&t, &controller, i, 0, i, 0, &added) == SD_FLOW_ADDED && take_away(&t, &controller, i));
+        CHECK(add(&t, &controller, 0, 0, i, 0, &added) == SD_FLOW_ADDED && take_away(&t, &controller, 0));
         sd_epoch_quiesce(&epochs, 0);
     }
     for (uint32_t i = 0; i < 2; i++) {
@@ -582,7 +612,7 @@ static void *control(void *argument)
         struct data data = {value, value};
         struct sd_flow_entry head = {.action = (uint16_t)number, .profile = (uint8_t)(number % 2)};
         if (value % 2)
-            n_taken += sd_flow_remove(&shared, w, &key, hash, SD_FLOW_ANY_TIME);
+            n_taken += sd_flow_remove(&shared, w, &key, hash, SD_FLOW_DELETE, 0);
         else
             sd_flow_replace(&shared, w, &key, hash, head, 0, &data, sizeof data, second_ns);
     }
@@ -635,6 +665,11 @@ int main(void)
     test_flood(1);
     test_flood(64);
     test_flood(10000);
+    for (uint32_t burst = 1; burst <= 64; burst += 63) {
+        test_evictions(1, burst);
+        test_evictions(65, burst);
+        test_evictions(1000, burst);
+    }
     test_slots_come_back();
     test_chosen_keys();
     test_orders();

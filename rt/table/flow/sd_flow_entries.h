@@ -227,8 +227,11 @@ SD_INLINE void sd_flow_prefetch_batch(const struct sd_table *t, const struct sd_
         sd_flow_prefetch_entry(flow, flow->shape, hashes[i]);
 }
 
+SD_LOCAL uint32_t sd_flow_remove_ended(struct sd_table *t, uint64_t now_ns);
+
+/* In a full table entries that have ended make room, once for all entries of a call. */
 SD_LOCAL uint32_t sd_flow_insert_one(struct sd_table *t, enum sd_entry_writer writer, const struct sd_entry_view *view,
-                                     uint64_t hash, uint64_t now_ns, uint64_t *handle)
+                                     uint64_t hash, uint64_t now_ns, bool *is_swept, uint64_t *handle)
 {
     uint32_t status = sd_flow_check(t, view);
     if (status != SD_OK)
@@ -238,7 +241,17 @@ SD_LOCAL uint32_t sd_flow_insert_one(struct sd_table *t, enum sd_entry_writer wr
     uint32_t n_bytes = view->data ? t->type->actions[view->what].data_bytes : 0;
     struct sd_flow_writer *w = sd_flow_control_writer(t);
     const uint8_t *data = n_bytes ? view->data : view->value;
-    switch (sd_flow_add(&t->flow, w, t->flow.shape, view->value, hash, head, own_timeout_ns, data, n_bytes, now_ns, &added)) {
+    enum sd_flow_status added_as =
+        sd_flow_add(&t->flow, w, t->flow.shape, view->value, hash, head, own_timeout_ns, data, n_bytes, now_ns, &added);
+    if (added_as == SD_FLOW_FULL && !*is_swept) {
+        *is_swept = true;
+        if (sd_flow_remove_ended(t, now_ns) > 0) {
+            sd_flow_collect(&t->flow, w);
+            added_as = sd_flow_add(&t->flow, w, t->flow.shape, view->value, hash, head, own_timeout_ns, data, n_bytes,
+                                   now_ns, &added);
+        }
+    }
+    switch (added_as) {
     case SD_FLOW_EXISTS: return SD_EXISTS;
     case SD_FLOW_ADDED: break;
     case SD_FLOW_FULL:
@@ -256,12 +269,13 @@ SD_LOCAL uint32_t sd_flow_insert(struct sd_instance *instance, struct sd_table *
 {
     (void)instance;
     uint32_t n_inserted = 0;
+    bool is_swept = false;
     for (uint32_t from = 0; from < n; from += SD_WRITE_BATCH) {
         uint64_t hashes[SD_WRITE_BATCH];
         uint32_t n_batch = n - from < SD_WRITE_BATCH ? n - from : SD_WRITE_BATCH;
         sd_flow_prefetch_batch(t, views + from, n_batch, hashes);
         for (uint32_t i = 0; i < n_batch; i++) {
-            uint32_t status = sd_flow_insert_one(t, writer, &views[from + i], hashes[i], now_ns, &handles[from + i]);
+            uint32_t status = sd_flow_insert_one(t, writer, &views[from + i], hashes[i], now_ns, &is_swept, &handles[from + i]);
             statuses[from + i] = (uint8_t)status;
             n_inserted += status == SD_OK;
         }
@@ -348,7 +362,7 @@ SD_LOCAL uint32_t sd_flow_remove_one(struct sd_table *t, const struct sd_entry_v
         return status;
     if (!sd_flow_wait(t))
         return SD_NO_MEMORY;
-    bool is_removed = sd_flow_remove(flow, sd_flow_control_writer(t), view->value, hash, SD_FLOW_ANY_TIME);
+    bool is_removed = sd_flow_remove(flow, sd_flow_control_writer(t), view->value, hash, SD_FLOW_DELETE, 0);
     return is_removed ? SD_OK : SD_NOT_FOUND;
 }
 

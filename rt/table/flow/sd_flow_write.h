@@ -21,6 +21,8 @@
 /* Tables up to this size have their pages from the beginning: a huge page takes 100 us and more to zero, and a packet would wait
    for it. */
 #define SD_FLOW_POPULATED_BYTES_MAX ((size_t)2 << 30)
+/* Further slots: those that a burst empties wait until its end. */
+#define SD_FLOW_N_SPARE 128u
 /* Removals of which one stamp tells when all readers have passed. */
 #define SD_FLOW_N_OF_STAMP 16u
 
@@ -71,7 +73,7 @@ SD_LOCAL bool sd_flow_init(struct sd_flow *t, struct sd_flow_shape shape, uint64
     *t = (struct sd_flow){.shape = shape, .epochs = epochs, .n_left = size, .deletes = true};
     for (uint32_t i = 0; i < SD_FLOW_N_PROFILES; i++)
         t->timeouts_ns[i] = SD_FLOW_NO_TIMEOUT;
-    uint64_t n_slots = (uint64_t)size * 100 / SD_FLOW_LOAD;
+    uint64_t n_slots = (uint64_t)size * 100 / SD_FLOW_LOAD + SD_FLOW_N_SPARE;
     uint64_t n_buckets = n_slots / SD_FLOW_SLOTS + 1;
     /* Keys of one home have several buckets, also in a small table. */
     t->n_buckets = (uint32_t)(n_buckets < SD_FLOW_REACH_MAX + 1 ? SD_FLOW_REACH_MAX + 1 : n_buckets);
@@ -383,10 +385,19 @@ SD_LOCAL bool sd_flow_replace(struct sd_flow *t, struct sd_flow_writer *w, const
     return is_replaced;
 }
 
-/* Removes the entry of a key. With `now_ns` other than SD_FLOW_ANY_TIME: if it has ended. False: it is not there, or slots wait. */
-#define SD_FLOW_ANY_TIME UINT64_MAX
+/* Why an entry is removed. */
+enum sd_flow_removal {
+    /* The control plane says so. */
+    SD_FLOW_DELETE,
+    /* If it has ended. */
+    SD_FLOW_EXPIRE,
+    /* If a packet has added it: it makes room for another one. */
+    SD_FLOW_EVICT
+};
 
-SD_LOCAL bool sd_flow_remove(struct sd_flow *t, struct sd_flow_writer *w, const void *key, uint64_t hash, uint64_t now_ns)
+/* Removes the entry of a key. False: it is not there, there is no reason to remove it, or slots wait. */
+SD_LOCAL bool sd_flow_remove(struct sd_flow *t, struct sd_flow_writer *w, const void *key, uint64_t hash,
+                             enum sd_flow_removal why, uint64_t now_ns)
 {
     if (!sd_flow_may_remove(t, w))
         return false;
@@ -394,13 +405,17 @@ SD_LOCAL bool sd_flow_remove(struct sd_flow *t, struct sd_flow_writer *w, const 
     uint32_t word = sd_flow_lock(home_bucket);
     struct sd_flow_place place;
     const struct sd_flow_entry *e = sd_flow_find_place(t, t->shape, key, hash, word, &place);
-    bool is_removed = e && (now_ns == SD_FLOW_ANY_TIME || sd_flow_has_ended(t, e, now_ns));
+    uint32_t by_controller = e ? __atomic_load_n(&e->flags, __ATOMIC_RELAXED) & SD_FLOW_BY_CONTROLLER : 0;
+    bool is_removed = e && (why == SD_FLOW_DELETE || (why == SD_FLOW_EXPIRE && sd_flow_has_ended(t, e, now_ns)) ||
+                            (why == SD_FLOW_EVICT && !by_controller));
     if (is_removed) {
         word = sd_flow_take_out(t, w, word, &place);
-        if (now_ns == SD_FLOW_ANY_TIME)
-            w->n_removed[e->flags & SD_FLOW_BY_CONTROLLER]++;
+        if (why == SD_FLOW_DELETE)
+            w->n_removed[by_controller]++;
+        else if (why == SD_FLOW_EXPIRE)
+            w->n_expired[by_controller]++;
         else
-            w->n_expired[e->flags & SD_FLOW_BY_CONTROLLER]++;
+            w->n_evicted++;
         sd_flow_give_one(t, w);
     }
     sd_flow_set_word(home_bucket, word);
@@ -408,38 +423,33 @@ SD_LOCAL bool sd_flow_remove(struct sd_flow *t, struct sd_flow_writer *w, const 
 }
 
 /*
- * Makes room for a key: removes the entry of a packet that was hit longest ago, of those in the bucket where they are at home.
- * Begins with the home of the key. False: there is none in reach.
+ * Makes room for a key: removes the entry of a packet that was hit longest ago, of those in the home bucket of the key, wherever
+ * they are at home, else of those in the buckets behind it: within reach, in a small table all. False: there is none.
  */
 static SD_UNUSED __attribute__((noinline)) bool sd_flow_evict(struct sd_flow *t, struct sd_flow_writer *w, uint64_t hash)
 {
-    bool is_evicted = false;
-    for (uint32_t i = 0; i <= SD_FLOW_REACH_MAX && !is_evicted && sd_flow_may_remove(t, w); i++) {
-        struct sd_flow_place place = {.bucket = sd_flow_behind(t, sd_flow_home(t, hash), i)};
-        uint8_t *bucket = sd_flow_bucket(t, t->shape, place.bucket);
+    uint32_t n = t->n_buckets <= 2 * (SD_FLOW_REACH_MAX + 1) ? t->n_buckets : SD_FLOW_REACH_MAX + 1;
+    for (uint32_t i = 0; i < n; i++) {
+        uint8_t *bucket = sd_flow_bucket(t, t->shape, sd_flow_behind(t, sd_flow_home(t, hash), i));
         uint64_t oldest_ns = UINT64_MAX;
-        uint32_t word = sd_flow_lock(bucket);
+        struct sd_flow_entry *oldest = NULL;
         for (uint32_t lanes = sd_exact_used(bucket), lane; lanes; lanes = sd_exact_without(lanes, lane)) {
             lane = sd_exact_lane(lanes);
             struct sd_flow_entry *e = sd_flow_entry(t->shape, bucket, lane);
             uint64_t last_hit_ns = __atomic_load_n(&e->last_hit_ns, __ATOMIC_RELAXED);
-            bool is_of_packet = !(__atomic_load_n(&e->flags, __ATOMIC_RELAXED) & SD_FLOW_BY_CONTROLLER);
-            if (!is_of_packet || last_hit_ns >= oldest_ns)
+            if (last_hit_ns >= oldest_ns || (__atomic_load_n(&e->flags, __ATOMIC_RELAXED) & SD_FLOW_BY_CONTROLLER))
                 continue;
-            if (sd_flow_home(t, sd_flow_hash(t, t->shape, sd_flow_key(e))) != place.bucket)
-                continue;
-            is_evicted = true;
             oldest_ns = last_hit_ns;
-            place.lane = lane;
+            oldest = e;
         }
-        if (is_evicted) {
-            word = sd_flow_take_out(t, w, word, &place);
-            w->n_evicted++;
-            sd_flow_give_one(t, w);
-        }
-        sd_flow_set_word(bucket, word);
+        if (!oldest)
+            continue;
+        /* The slot is not used again before the next boundary, so its key says where its home is. */
+        const uint8_t *key = sd_flow_key(oldest);
+        if (sd_flow_remove(t, w, key, sd_flow_hash(t, t->shape, key), SD_FLOW_EVICT, 0))
+            return true;
     }
-    return is_evicted;
+    return false;
 }
 
 /* Removes what has ended in the next `n` buckets of the table's round. Returns the number. The caller is between boundaries. */
@@ -457,7 +467,7 @@ SD_LOCAL uint32_t sd_flow_sweep(struct sd_flow *t, struct sd_flow_writer *w, uin
                 continue;
             /* The entry stays as it is until the next boundary, so its key says where its home is. */
             const uint8_t *key = sd_flow_key(e);
-            n_removed += sd_flow_remove(t, w, key, sd_flow_hash(t, t->shape, key), now_ns);
+            n_removed += sd_flow_remove(t, w, key, sd_flow_hash(t, t->shape, key), SD_FLOW_EXPIRE, now_ns);
         }
     }
     return n_removed;
