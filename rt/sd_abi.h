@@ -13,7 +13,7 @@
 
 #include "base/sd_base.h"
 
-#define SD_ABI_VERSION 16u
+#define SD_ABI_VERSION 17u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -749,6 +749,8 @@ struct sd_control_ops {
     /* Sets the timeout of a profile (0 to 255) of a table of SD_STRUCTURE_FLOW; 0: its entries expire at once. */
     uint32_t (*table_set_profile)(struct sd_instance *, uint32_t table, uint32_t profile, uint64_t timeout_ns);
     uint32_t (*table_packet_writes)(struct sd_instance *, uint32_t table, struct sd_packet_writes *);
+    /* Numbers of flows that packets have taken, or of which none is to be taken again: raises them to `at_least`. */
+    uint64_t (*flow_ids)(struct sd_instance *, uint64_t at_least);
 
     uint32_t (*member_insert)(struct sd_instance *, uint32_t object, uint32_t member, uint32_t action,
                               const uint8_t *data);

@@ -383,6 +383,15 @@ SD_LOCAL uint32_t sd_table_packet_writes(struct sd_instance *instance, uint32_t 
     return SD_OK;
 }
 
+SD_LOCAL uint64_t sd_flow_ids(struct sd_instance *instance, uint64_t at_least)
+{
+    uint64_t n = __atomic_load_n(&instance->n_flow_ids, __ATOMIC_RELAXED);
+    while (n < at_least && !__atomic_compare_exchange_n(&instance->n_flow_ids, &n, at_least, true, __ATOMIC_RELAXED,
+                                                        __ATOMIC_RELAXED))
+        ;
+    return n < at_least ? at_least : n;
+}
+
 /* Ports went down or came up: updates the choices of one-shots. */
 SD_LOCAL void sd_table_update_ports(struct sd_table *t, const struct sd_ports *ports_down)
 {

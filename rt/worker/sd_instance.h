@@ -262,6 +262,7 @@ SD_CONTROL const struct sd_control_ops sd_control_ops = {
     .table_remove_ended = sd_table_remove_ended,
     .table_set_profile = sd_table_set_profile,
     .table_packet_writes = sd_table_packet_writes,
+    .flow_ids = sd_flow_ids,
     .member_insert = sd_member_insert,
     .member_modify = sd_member_modify,
     .member_remove = sd_member_remove,

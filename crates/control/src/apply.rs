@@ -10,6 +10,7 @@ use crate::records::{Changes, FollowerId, RecordBlock, RecordCodes, RecordOp, Re
 use crate::schema::Schema;
 use crate::update::{Atomicity, Batch, Update, UpdateKind};
 use crate::validate::validate;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One result per update of a batch, in order.
@@ -17,6 +18,15 @@ pub type Results = Vec<Result<(), Fault>>;
 
 /// Number of updates at most in a batch that packets see at once: the data plane stands still while it is applied.
 pub const N_ATOMIC_UPDATES_MAX: usize = 16_384;
+
+/// What tables that packets write have beside their entries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PacketState {
+    /// Numbers of flows that packets have taken.
+    pub n_flow_ids: u64,
+    /// Timeouts of the profiles of each table, in nanoseconds.
+    pub timeouts_ns: BTreeMap<TableId, Vec<u64>>,
+}
 
 /// Storage for entities: a switch as its control plane sees it.
 pub trait Target {
@@ -133,6 +143,19 @@ pub trait Target {
     /// Returns whether the default action of a table is that of the program: no update has set another one.
     fn has_default_of_program(&self, _: TableId) -> bool {
         false
+    }
+
+    /// Settings and counts of tables that packets write, which no entity has.
+    fn packet_state(&self) -> PacketState {
+        PacketState::default()
+    }
+
+    /// Takes over what another target has, for tables that are here, too.
+    fn restore_packet_state(&mut self, _: &PacketState) {}
+
+    /// Gives the default action of the program the data that packets have given it elsewhere. It stays that of the program.
+    fn restore_default_data(&mut self, _: &TableEntry) -> Result<(), Fault> {
+        Ok(())
     }
 
     /// Entries that the program declares and that an update has deleted, by their keys alone.

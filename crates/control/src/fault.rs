@@ -196,6 +196,8 @@ pub enum Problem {
     UnknownId { kind: ObjectKind, id: u32, actual: Option<(ObjectKind, SmolStr)> },
     #[error("{owner} has no {part} with id {id}; it has {}", if known.is_empty() { "none".into() } else { list(known) })]
     UnknownPart { part: Part, id: u32, owner: SmolStr, known: Vec<SmolStr> },
+    #[error("{part} `{before}` of {owner} is called `{now}` in the other program")]
+    Renamed { part: Part, before: SmolStr, now: SmolStr, owner: SmolStr },
     #[error("{part} `{name}` of {owner} is given twice")]
     Duplicate { part: Part, name: SmolStr, owner: SmolStr },
     #[error("{part} `{name}` of {owner} is missing")]
@@ -463,7 +465,7 @@ impl Problem {
                 Code::ResourceExhausted
             }
             AlreadyExists { .. } | ValueSetMemberTwice { .. } => Code::AlreadyExists,
-            InUse { .. } => Code::FailedPrecondition,
+            InUse { .. } | Renamed { .. } => Code::FailedPrecondition,
             BatchAborted { .. } | ProgramReplaced | ReadOvertaken { .. } => Code::Aborted,
             RollbackFailed { .. } => Code::Internal,
             AmbiguousName { .. }

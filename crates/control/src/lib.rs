@@ -49,7 +49,7 @@ pub mod translate;
 pub mod update;
 pub mod validate;
 
-pub use apply::{N_ATOMIC_UPDATES_MAX, Results, Target, apply, check_atomicity, writable};
+pub use apply::{N_ATOMIC_UPDATES_MAX, PacketState, Results, Target, apply, check_atomicity, writable};
 pub use data::Data;
 pub use digests::Digests;
 pub use entity::*;

@@ -5,9 +5,11 @@
 //!
 //! Both read entities in one order: what others refer to comes first.
 
+use crate::schema::Part;
 use crate::{
-    Code, CounterData, Data, Entity, EntityKey, EntryQuery, Extras, Fault, MeterCounterData, MeterEntry,
-    Problem, Query, Schema, TableEntry, Target, Update, UpdateKind, validate, writable,
+    Action, Code, CounterData, Data, Entity, EntityKey, EntryQuery, Extras, Fault, MeterCounterData,
+    MeterEntry, Problem, Query, Schema, TableAction, TableEntry, Target, Update, UpdateKind, validate,
+    writable,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -39,6 +41,7 @@ enum DirectCells {
 /// has passed it. Levels of meters, times of last hits of entries that the control plane has written, and random numbers are not
 /// visible to a control plane and stay as they are.
 pub fn mirror(schema: &Schema, from: &dyn Target, to: &mut dyn Target) -> Result<(), Fault> {
+    to.restore_packet_state(&from.packet_state());
     // Entries refer to groups, and groups to members.
     let entries = Query::TableEntries(EntryQuery::default());
     let groups = Query::Groups { profile: None, group: None };
@@ -61,6 +64,7 @@ pub fn migrate(
     to: &mut dyn Target,
 ) -> Migration {
     let mut migration = Migration::default();
+    to.restore_packet_state(&from.packet_state());
     for entry in from.deleted_entries_of_program() {
         let update = Update { kind: UpdateKind::Delete, entity: Entity::TableEntry(entry) };
         if validate(to_schema, &update).is_ok() {
@@ -71,19 +75,23 @@ pub fn migrate(
     for query in queries(from_schema, DirectCells::WithEntries) {
         let mut problems = BTreeMap::<String, u64>::new();
         let copied = each_step(from, &query, &mut |from, found| {
-            let (of_packets, found) = found.into_iter().partition(is_of_packet);
-            migration.n_copied += carry(to_schema, to, of_packets);
+            let (of_packets, found): (Vec<Entity>, Vec<Entity>) = found.into_iter().partition(is_of_packet);
+            let is_same = |entity: &Entity| renamed(from_schema, to_schema, entity).is_none();
+            migration.n_copied += carry(to_schema, to, of_packets.into_iter().filter(is_same).collect());
+            let mut refuse = |fault: Fault| {
+                migration.n_refused += 1;
+                let problem = fault.problem().to_string();
+                if problems.len() < N_FAULTS_MAX || problems.contains_key(&problem) {
+                    *problems.entry(problem).or_default() += 1;
+                }
+            };
+            let (found, others): (Vec<Entity>, Vec<Entity>) = found.into_iter().partition(is_same);
+            others.iter().filter_map(|entity| renamed(from_schema, to_schema, entity)).for_each(&mut refuse);
             let changed = found.into_iter().filter_map(|entity| change(to_schema, from, entity)).collect();
             for result in write_all(to_schema, to, changed) {
                 match result {
                     Ok(()) => migration.n_copied += 1,
-                    Err(fault) => {
-                        migration.n_refused += 1;
-                        let problem = fault.problem().to_string();
-                        if problems.len() < N_FAULTS_MAX || problems.contains_key(&problem) {
-                            *problems.entry(problem).or_default() += 1;
-                        }
-                    }
+                    Err(fault) => refuse(fault),
                 }
             }
         });
@@ -139,6 +147,36 @@ fn each_step(
 
 fn is_of_packet(entity: &Entity) -> bool {
     matches!(entity, Entity::TableEntry(entry) if entry.is_of_packet)
+}
+
+/// The fault of an entity whose key elements or parameters have other names in the other program: their values would become
+/// those of others.
+fn renamed(from_schema: &Schema, to_schema: &Schema, entity: &Entity) -> Option<Fault> {
+    let of_action = |action: &Action| {
+        let (before, now) = (from_schema.actions.get(action.id)?, to_schema.actions.get(action.id)?);
+        let pair = before.params.iter().zip(&now.params).find(|(one, other)| one.name != other.name);
+        let owner = format!("action `{}`", before.names.name);
+        pair.map(|(one, other)| (Part::Param, one.name.clone(), other.name.clone(), owner))
+    };
+    let of_entry = |entry: &TableEntry| {
+        let (before, now) = (from_schema.tables.get(entry.table)?, to_schema.tables.get(entry.table)?);
+        let pair = before.keys.iter().zip(&now.keys).find(|(one, other)| one.name != other.name);
+        let owner = format!("table `{}`", before.names.name);
+        pair.map(|(one, other)| (Part::Key, one.name.clone(), other.name.clone(), owner))
+    };
+    let (part, before, now, owner) = match entity {
+        Entity::TableEntry(entry) => {
+            let key = if entry.matches.is_empty() { None } else { of_entry(entry) };
+            let param = || match &entry.action {
+                Some(TableAction::Action(action)) => of_action(action),
+                _ => None,
+            };
+            key.or_else(param)?
+        }
+        Entity::ActionProfileMember(member) => member.action.as_ref().and_then(of_action)?,
+        _ => return None,
+    };
+    Some(Problem::Renamed { part, before, now, owner: owner.into() }.into())
 }
 
 /// Adds entries of packets to another program, with the rest of their time. Those that have no place are left out, as packets
@@ -263,8 +301,12 @@ fn make_equal(schema: &Schema, from: &dyn Target, to: &mut dyn Target, query: &Q
         match entity {
             // To write the action of the program would make it one that the controller has set.
             Entity::TableEntry(entry) if entry.is_default_action => {
-                let action = entry.action.filter(|_| !from.has_default_of_program(entry.table));
-                to.restore(kind, Entity::TableEntry(TableEntry { action, ..entry }))?;
+                let is_of_program = from.has_default_of_program(entry.table);
+                let action = entry.action.clone().filter(|_| !is_of_program);
+                to.restore(kind, Entity::TableEntry(TableEntry { action, ..entry.clone() }))?;
+                if is_of_program {
+                    to.restore_default_data(&entry)?;
+                }
             }
             entity => to.write(&Update { kind, entity })?,
         }

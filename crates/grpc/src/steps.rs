@@ -8,8 +8,8 @@ use crate::turn::{Length, Turn};
 use control::records::{Changes, FollowerId};
 use control::translate::Translated;
 use control::{
-    Code, Entity, Fault, Problem, Query, Reading, RecordBlock, RecordCodes, RecordOp, RecordParts,
-    RecordPlan, Schema, TableEntry, TableId, Target, Update, UpdateKind,
+    Code, Entity, Fault, PacketState, Problem, Query, Reading, RecordBlock, RecordCodes, RecordOp,
+    RecordParts, RecordPlan, Schema, TableEntry, TableId, Target, Update, UpdateKind,
 };
 use std::sync::Arc;
 use tonic::Status;
@@ -213,6 +213,19 @@ impl<D: Device> Target for Steps<'_, D> {
 
     fn has_default_of_program(&self, table: TableId) -> bool {
         self.step(|target| target.has_default_of_program(table)).unwrap_or_default()
+    }
+
+    fn packet_state(&self) -> PacketState {
+        self.step(|target| target.packet_state()).unwrap_or_default()
+    }
+
+    fn restore_packet_state(&mut self, state: &PacketState) {
+        // Without a program the next call says so.
+        let _ = self.step(|target| target.restore_packet_state(state));
+    }
+
+    fn restore_default_data(&mut self, entry: &TableEntry) -> Result<(), Fault> {
+        self.of_target(|target| target.restore_default_data(entry))
     }
 
     fn deleted_entries_of_program(&self) -> Vec<TableEntry> {

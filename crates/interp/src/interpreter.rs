@@ -321,6 +321,14 @@ impl Store for Interpreter {
         self.tables.profile_timeout(table, profile)
     }
 
+    fn n_flow_ids(&self) -> u64 {
+        self.externs.n_flow_ids
+    }
+
+    fn raise_flow_ids(&mut self, at_least: u64) {
+        self.externs.n_flow_ids = self.externs.n_flow_ids.max(at_least);
+    }
+
     fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)> {
         self.tables.take_expired(now_ns)
     }

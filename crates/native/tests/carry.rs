@@ -18,8 +18,10 @@ trait Subject: Target {
     /// A packet of `tests/programs/state/learn.p4`; gives what left.
     fn arrives(&mut self, bytes: &[u8]) -> Vec<u8>;
     fn wait(&mut self, ns: u64);
-    /// What became of the entries of table `flows`.
+    /// What became of the entries of the first table.
     fn packets(&self) -> PacketWrites;
+    /// Sets the timeout of a profile of the first table.
+    fn set_profile(&mut self, profile: u8, timeout_ns: u64);
 }
 
 impl Subject for InterpretedDevice {
@@ -33,6 +35,11 @@ impl Subject for InterpretedDevice {
 
     fn packets(&self) -> PacketWrites {
         self.switch.runner.table_uses()[0].packets
+    }
+
+    fn set_profile(&mut self, profile: u8, timeout_ns: u64) {
+        let table = ir::lookup::id_at(0);
+        assert!(self.switch.runner.set_profile(table, profile, timeout_ns));
     }
 }
 
@@ -48,13 +55,18 @@ impl Subject for Device<Native> {
     fn packets(&self) -> PacketWrites {
         self.switch.runner.table_uses()[0].packets
     }
+
+    fn set_profile(&mut self, profile: u8, timeout_ns: u64) {
+        let table = ir::lookup::id_at(0);
+        assert!(self.switch.runner.set_profile(table, profile, timeout_ns));
+    }
 }
 
 type Make<'a> = Box<dyn Fn() -> Box<dyn Subject> + 'a>;
 
 /// Runs a test on each pair of executors: the one before, and the one that goes on.
-fn each(test: impl Fn(&Schema, &dyn Fn() -> Box<dyn Subject>, &dyn Fn() -> Box<dyn Subject>)) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/state/learn.p4");
+fn each(program: &str, test: impl Fn(&Schema, &dyn Fn() -> Box<dyn Subject>, &dyn Fn() -> Box<dyn Subject>)) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/state").join(program);
     let source = driver::read_source(&path).unwrap();
     let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
     let runnable = driver::runnable(&mut checked, None);
@@ -103,11 +115,14 @@ fn goes_on(after: &mut dyn Subject) {
     let packets = after.packets();
     assert!(packets.is_balanced(), "{packets:?}");
     assert_eq!((packets.n_added, packets.n_expired, packets.n_entries), (1, 1, 2));
+    // Three numbers of flows were taken before: none comes again.
+    let answer = after.arrives(&[7, 0x88, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(answer[6..10], [0, 0, 0, 4]);
 }
 
 #[test]
 fn c13_another_program_goes_on_with_entries_of_packets() {
-    each(|schema, before, after| {
+    each("learn.p4", |schema, before, after| {
         let (mut from, mut to) = (before(), after());
         begin(&mut *from);
         to.wait(7 * SECOND);
@@ -119,7 +134,7 @@ fn c13_another_program_goes_on_with_entries_of_packets() {
 
 #[test]
 fn c13_another_executor_goes_on_with_entries_of_packets() {
-    each(|schema, before, after| {
+    each("learn.p4", |schema, before, after| {
         let (mut from, mut to) = (before(), after());
         begin(&mut *from);
         to.wait(7 * SECOND);
@@ -128,5 +143,40 @@ fn c13_another_executor_goes_on_with_entries_of_packets() {
         let counts = from.packets().and_then(to.packets());
         assert!(counts.is_balanced(), "{counts:?}");
         assert_eq!((counts.n_added, counts.n_carried, counts.n_entries), (3, 0, 2));
+    });
+}
+
+/// Both ways to go on.
+const WAYS: [fn(&Schema, &mut dyn Subject, &mut dyn Subject); 2] = [
+    |schema, from, to| assert_eq!(sync::migrate(schema, from, schema, to).n_refused, 0),
+    |schema, from, to| sync::mirror(schema, from, to).unwrap(),
+];
+
+#[test]
+fn c13_timeouts_of_profiles_go_on() {
+    for way in WAYS {
+        each("learn.p4", |schema, before, after| {
+            let (mut from, mut to) = (before(), after());
+            from.set_profile(0, 3600 * SECOND);
+            assert_eq!(asks(&mut *from, 5, 0x55, 0), (false, 0x55));
+            way(schema, &mut *from, &mut *to);
+            to.wait(3599 * SECOND);
+            assert_eq!(asks(&mut *to, 5, 0, 0), (true, 0x55));
+            to.wait(3600 * SECOND);
+            assert_eq!(asks(&mut *to, 5, 0x66, 0), (false, 0x66));
+        });
+    }
+}
+
+#[test]
+fn c13_another_executor_goes_on_with_the_data_of_the_default_action() {
+    each("update.p4", |schema, before, after| {
+        let (mut from, mut to) = (before(), after());
+        let count = |subject: &mut dyn Subject| subject.arrives(&[1, 1, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0])[4];
+        assert_eq!((count(&mut *from), count(&mut *from)), (6, 7));
+        sync::mirror(schema, &*from, &mut *to).unwrap();
+        assert_eq!(count(&mut *to), 8);
+        // It is still that of the program.
+        assert!(schema.tables.iter().all(|table| to.has_default_of_program(table.id)));
     });
 }

@@ -5,8 +5,8 @@ use crate::traffic::Unrunnable;
 use crate::{BlockRunner, Config, Store, Switch};
 use control::records::{Changes, FollowerId};
 use control::{
-    Entity, Fault, Query, Reading, RecordBlock, RecordCodes, RecordOp, RecordParts, RecordPlan, Schema,
-    TableEntry, TableId, Target, Update, UpdateKind,
+    Entity, Fault, PacketState, Query, Reading, RecordBlock, RecordCodes, RecordOp, RecordParts, RecordPlan,
+    Schema, TableEntry, TableId, Target, Update, UpdateKind,
 };
 use std::sync::Arc;
 
@@ -121,6 +121,18 @@ impl<E: BlockRunner + Store> Target for Device<E> {
 
     fn has_default_of_program(&self, table: TableId) -> bool {
         self.entities.has_default_of_program(table)
+    }
+
+    fn packet_state(&self) -> PacketState {
+        self.entities.packet_state(&self.switch.runner)
+    }
+
+    fn restore_packet_state(&mut self, state: &PacketState) {
+        self.target().restore_packet_state(state);
+    }
+
+    fn restore_default_data(&mut self, entry: &TableEntry) -> Result<(), Fault> {
+        self.target().restore_default_data(entry)
     }
 
     fn deleted_entries_of_program(&self) -> Vec<TableEntry> {

@@ -1,6 +1,7 @@
 //! Lists of objects, found by id and by name.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
@@ -319,8 +320,15 @@ impl Schema {
         Schema { replication, ..self }
     }
 
-    /// Finds a constant or a member of an enum by its name, or by a unique end of it.
+    /// Finds a constant or a member of an enum by its name, or by a unique end of it. `true` is 1 and `false` is 0, as
+    /// P4Runtime writes values of type `bool`.
     pub fn find_value(&self, name: &str) -> Result<&BigUint, Fault> {
+        static BOOLS: LazyLock<[BigUint; 2]> = LazyLock::new(|| [BigUint::ZERO, BigUint::from(1_u8)]);
+        match name {
+            "false" => return Ok(&BOOLS[0]),
+            "true" => return Ok(&BOOLS[1]),
+            _ => {}
+        }
         let names = self.values.iter().map(|(name, _)| name.as_str());
         Ok(&self.values[find_suffix(Part::Value, "the program", name, names)?].1)
     }

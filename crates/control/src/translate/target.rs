@@ -1,6 +1,6 @@
 //! A target as controllers see it.
 
-use crate::apply::Target;
+use crate::apply::{PacketState, Target};
 use crate::entity::{Entity, TableEntry};
 use crate::fault::{Fault, Problem};
 use crate::ids::TableId;
@@ -144,6 +144,18 @@ impl Target for Translated<'_> {
 
     fn has_default_of_program(&self, table: TableId) -> bool {
         self.target.has_default_of_program(table)
+    }
+
+    fn packet_state(&self) -> PacketState {
+        self.target.packet_state()
+    }
+
+    fn restore_packet_state(&mut self, state: &PacketState) {
+        self.target.restore_packet_state(state);
+    }
+
+    fn restore_default_data(&mut self, entry: &TableEntry) -> Result<(), Fault> {
+        self.target.restore_default_data(entry)
     }
 
     fn deleted_entries_of_program(&self) -> Vec<TableEntry> {

@@ -155,9 +155,10 @@ impl Externs {
             ExternOp::StoreData => store_data(access),
             ExternOp::UpdateData => update_data(access, call),
             ExternOp::AllocateFlowId => {
-                access.set_result(&Bits::new(32, u128::from(self.next_flow_id)));
+                self.n_flow_ids += 1;
                 // After the last number comes 0, which stays.
-                self.next_flow_id = self.next_flow_id.checked_add(1).filter(|id| *id > 1).unwrap_or(0);
+                let id = u32::try_from(self.n_flow_ids).unwrap_or(0);
+                access.set_result(&Bits::new(32, u128::from(id)));
             }
             ExternOp::User
             | ExternOp::AddEntryIf

@@ -46,8 +46,8 @@ pub struct Externs {
     pub requests: Requests,
     /// The colour that the direct meter of a table's entry, or of its default entry, gave the packet under way.
     colours: FxHashMap<TableId, Colour>,
-    /// The next result of `allocate_flow_id`; 0: there are no more.
-    next_flow_id: u32,
+    /// Results of `allocate_flow_id` up to now, the last of which is this number.
+    pub n_flow_ids: u64,
     /// Messages that the program logs, and notes about calls without effect. The reader takes them out.
     pub log: Vec<String>,
     /// The notes of the call under way.
@@ -87,7 +87,7 @@ impl Externs {
             user: FxHashMap::default(),
             requests: Requests::default(),
             colours: FxHashMap::default(),
-            next_flow_id: 1,
+            n_flow_ids: 0,
             log: Vec::new(),
             notes: Vec::new(),
             drop_port: exe.program.architecture.pipeline().and_then(|p| p.drop_port),

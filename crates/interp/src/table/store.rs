@@ -250,11 +250,15 @@ impl Table {
     pub(super) fn insert(&mut self, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
         let matches = self.shape.check_insert(&entry.matches, entry.priority)?;
         let entry = NewEntry { matches, ..entry };
-        let key = (entry.matches, entry.priority);
-        if self.by_key.contains_key(&key) {
-            return Err(TableError::Exists);
+        if let Some(slot) = self.slot_of(&entry.matches, entry.priority) {
+            if !self.at(slot).is_some_and(|there| self.has_ended(there, now_ns)) {
+                return Err(TableError::Exists);
+            }
+            self.end(slot);
         }
-        let entry = NewEntry { matches: key.0, ..entry };
+        if self.by_key.len() as u64 >= self.shape.size {
+            self.remove_ended(now_ns);
+        }
         if self.by_key.len() as u64 >= self.shape.size {
             return Err(TableError::Full { size: self.shape.size });
         }
@@ -309,6 +313,9 @@ impl Table {
             return Err(TableError::ConstTable);
         }
         let slot = self.slot_of(&new.matches, new.priority).ok_or(TableError::NotFound)?;
+        if self.at(slot).is_some_and(|there| self.has_ended(there, now_ns)) {
+            return Err(TableError::NotFound);
+        }
         let noted_ns = self.noted_ns(now_ns);
         let entry = self.entries.get_mut(slot as usize).and_then(Option::as_mut);
         let entry = entry.ok_or(TableError::NotFound)?;

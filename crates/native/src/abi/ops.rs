@@ -533,6 +533,12 @@ impl Ops<'_> {
         done(unsafe { (self.control.table_set_profile)(self.raw, table, u32::from(profile), timeout_ns) })
     }
 
+    /// Numbers of flows that are taken, after at least so many of them are.
+    pub(crate) fn flow_ids(&self, at_least: u64) -> u64 {
+        // SAFETY: see above.
+        unsafe { (self.control.flow_ids)(self.raw, at_least) }
+    }
+
     /// Zeros for tables that packets do not write.
     pub(crate) fn table_packet_writes(&self, table: u32) -> abi::PacketWrites {
         let mut writes = abi::PacketWrites::default();

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 16;
+pub const VERSION: u32 = 17;
 
 /// The symbol that a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
@@ -575,7 +575,7 @@ mirrors! {
         rates_at: u32,
     }
 
-    struct ControlOps = "sd_control_ops", 352 bytes {
+    struct ControlOps = "sd_control_ops", 360 bytes {
         table_insert: TableWrite,
         table_insert_batch:
             unsafe extern "C" fn(*mut Instance, u32, *const EntryView, u32, u64, *mut u64, *mut u8) -> u32,
@@ -619,6 +619,7 @@ mirrors! {
         table_remove_ended: unsafe extern "C" fn(*mut Instance, u32, u64) -> u32,
         table_set_profile: unsafe extern "C" fn(*mut Instance, u32, u32, u64) -> u32,
         table_packet_writes: unsafe extern "C" fn(*mut Instance, u32, *mut PacketWrites) -> u32,
+        flow_ids: unsafe extern "C" fn(*mut Instance, u64) -> u64,
         member_insert: MemberWrite,
         member_modify: MemberWrite,
         member_remove: unsafe extern "C" fn(*mut Instance, u32, u32) -> u32,

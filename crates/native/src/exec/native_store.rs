@@ -50,6 +50,7 @@ pass_on! {
         ) -> Option<EntryHandle>;
         fn default_action(table: TableId) -> Option<Action>;
         fn profile_timeout(table: TableId, profile: u8) -> Option<u64>;
+        fn n_flow_ids() -> u64;
         fn direct(table: TableId, entry: EntryRef) -> Option<DirectCells>;
         fn visit_members(profile: ObjectId, visit: &mut dyn FnMut(u32, Action));
         fn visit_groups(profile: ObjectId, visit: &mut dyn FnMut(u32, Group));
@@ -61,6 +62,7 @@ pass_on! {
         fn register(register: ObjectId, index: u64) -> Result<Vec<Bits>, OutOfRange>;
     }
     write {
+        fn raise_flow_ids(at_least: u64);
         fn change_at_once(work: &mut dyn FnMut(&mut dyn Store));
         fn reserve(table: TableId, n_more: u64);
         fn insert(table: TableId, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError>;

@@ -737,6 +737,18 @@ impl Store for Control {
         })?
     }
 
+    fn n_flow_ids(&self) -> u64 {
+        let mut turn = self.instance.write();
+        let (_, ops) = turn.parts();
+        ops.flow_ids(0)
+    }
+
+    fn raise_flow_ids(&mut self, at_least: u64) {
+        let mut turn = self.instance.write();
+        let (_, ops) = turn.parts();
+        ops.flow_ids(at_least);
+    }
+
     fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)> {
         let timed = self.timed_tables();
         if timed.is_empty() {

@@ -5,8 +5,8 @@ use crate::store::{EntryHandle, Store};
 use crate::traffic::SharedPre;
 use control::records::{Changes, FollowerId};
 use control::{
-    Entity, Extras, Fault, MeterCounterData, Query, Reading, RecordBlock, RecordCodes, RecordOp, RecordParts,
-    RecordPlan, TableEntry, TableId, Target, Update, UpdateKind,
+    Entity, Extras, Fault, MeterCounterData, PacketState, Query, Reading, RecordBlock, RecordCodes, RecordOp,
+    RecordParts, RecordPlan, TableEntry, TableId, Target, Update, UpdateKind,
 };
 use std::sync::Arc;
 
@@ -83,6 +83,18 @@ impl<S: Store> Target for EntitiesAt<'_, S> {
 
     fn has_default_of_program(&self, table: TableId) -> bool {
         self.entities.has_default_of_program(table)
+    }
+
+    fn packet_state(&self) -> PacketState {
+        self.entities.packet_state(self.store)
+    }
+
+    fn restore_packet_state(&mut self, state: &PacketState) {
+        self.entities.restore_packet_state(self.store, state);
+    }
+
+    fn restore_default_data(&mut self, entry: &TableEntry) -> Result<(), Fault> {
+        self.entities.restore_default_data(self.store, entry)
     }
 
     fn deleted_entries_of_program(&self) -> Vec<TableEntry> {

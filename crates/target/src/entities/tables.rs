@@ -197,7 +197,8 @@ impl Entities {
                 self.action_there(update, entry, id, stored)?
             }
         };
-        let new = new_entry(self.direct_meter_type(entry.table), entry, matches, action);
+        let new =
+            new_entry(self.direct_meter_type(entry.table), &self.program.tables[id], entry, matches, action);
         let handle = match update.kind {
             UpdateKind::Insert => state.store.insert(id, new, state.now_ns),
             UpdateKind::Modify | UpdateKind::Delete => state.store.modify(id, new, state.now_ns),
@@ -213,7 +214,7 @@ impl Entities {
         };
         let action = self.entry_action(entry.table, id, action)?;
         let meter_type = self.direct_meter_type(entry.table);
-        Ok(Some((id, new_entry(meter_type, entry, matches, action))))
+        Ok(Some((id, new_entry(meter_type, &self.program.tables[id], entry, matches, action))))
     }
 
     /// Completes a write after the store's result: saves the controller data.
@@ -350,6 +351,49 @@ impl Entities {
         self.defaults.get(&table).is_none_or(|entry| !entry.has_action)
     }
 
+    /// Numbers of flows, and the timeouts of the profiles of tables that have any.
+    pub(crate) fn packet_state(&self, store: &dyn Store) -> PacketState {
+        let timeouts = |(table, id): (&TableId, &ir::TableId)| {
+            let of = |profile| store.profile_timeout(*id, profile);
+            Some((*table, (0..=u8::MAX).map(of).collect::<Option<Vec<u64>>>()?))
+        };
+        PacketState {
+            n_flow_ids: store.n_flow_ids(),
+            timeouts_ns: self.names.tables.iter().filter_map(timeouts).collect(),
+        }
+    }
+
+    /// Takes over the state of another program, for tables that are here, too.
+    pub(crate) fn restore_packet_state(&self, store: &mut dyn Store, state: &PacketState) {
+        store.raise_flow_ids(state.n_flow_ids);
+        for (table, timeouts_ns) in &state.timeouts_ns {
+            let Some(id) = self.names.tables.get(table).copied() else { continue };
+            for (profile, timeout_ns) in (0..=u8::MAX).zip(timeouts_ns) {
+                // Tables without profiles have nothing to set.
+                store.set_profile(id, profile, *timeout_ns);
+            }
+        }
+    }
+
+    /// Gives the default action of the program other data, in a table whose actions change them.
+    pub(crate) fn restore_default_data(
+        &mut self,
+        store: &mut dyn Store,
+        entry: &TableEntry,
+    ) -> Result<(), Fault> {
+        let (Some(id), Some(TableAction::Action(action))) =
+            (self.names.tables.get(&entry.table).copied(), &entry.action)
+        else {
+            return Ok(());
+        };
+        if !self.program.tables[id].updates_data {
+            return Ok(());
+        }
+        let action = self.action(entry.table, id, action)?;
+        let set = store.set_default_action(id, Some(action));
+        set.map_err(|error| self.fault(&error, &Entity::TableEntry(entry.clone())))
+    }
+
     /// Entries that the program declares without `const` and that the tables do not have.
     pub(crate) fn deleted_entries_of_program(&self, store: &dyn Store) -> Vec<TableEntry> {
         let mut deleted = Vec::new();
@@ -456,7 +500,13 @@ fn programs(table: TableId, one_shot: Option<control::OneShot>) -> Entity {
     Entity::TableEntry(TableEntry { action, ..TableEntry::new(table, vec![], 0) })
 }
 
-fn new_entry(meter_type: MeterType, entry: &TableEntry, matches: Matches, action: EntryAction) -> NewEntry {
+fn new_entry(
+    meter_type: MeterType,
+    table: &ir::Table,
+    entry: &TableEntry,
+    matches: Matches,
+    action: EntryAction,
+) -> NewEntry {
     let idle_timeout_ns = u64::try_from(entry.idle_timeout_ns).unwrap_or(0);
     NewEntry {
         matches,
@@ -466,14 +516,17 @@ fn new_entry(meter_type: MeterType, entry: &TableEntry, matches: Matches, action
         count: entry.counter_data.as_ref().map(count),
         rates: rates(meter_type, entry.meter_config.as_ref()),
         colours: entry.meter_counter_data.as_ref().map(colours),
-        carried: carried(entry),
+        carried: carried(table, entry),
     }
 }
 
 /// Only entries that are carried over have these, see [`control::Target::restore`].
-fn carried(entry: &TableEntry) -> Option<Carried> {
+fn carried(table: &ir::Table, entry: &TableEntry) -> Option<Carried> {
     let origin = if entry.is_of_packet { Origin::Packet } else { Origin::Control };
-    (entry.is_of_packet || entry.profile.is_some()).then_some(Carried { origin, profile: entry.profile })
+    // Entries of packets had no time where they come from, and get that of new ones.
+    let of_new = table.add_on_miss.filter(|_| entry.is_of_packet).map(|added| added.profile);
+    let profile = entry.profile.or(of_new);
+    (entry.is_of_packet || profile.is_some()).then_some(Carried { origin, profile })
 }
 
 /// The number of the port that decides whether a member is used.

@@ -221,6 +221,12 @@ pub trait Store {
     /// The timeout that a profile stands for; `None` if entries of the table have no profiles.
     fn profile_timeout(&self, table: TableId, profile: u8) -> Option<u64>;
 
+    /// Numbers of flows that packets have taken (`allocate_flow_id`).
+    fn n_flow_ids(&self) -> u64;
+
+    /// Takes numbers of flows until at least so many are taken: no packet gets them any more.
+    fn raise_flow_ids(&mut self, at_least: u64);
+
     /// Entries that were not hit for as long as they say, each once per such time.
     fn take_expired(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)>;
 

@@ -58,6 +58,8 @@ pub struct TableShape {
     pub actions: Vec<ActionShape>,
     pub initial_default: Action,
     pub has_const_default: bool,
+    /// Actions change the data of their entries.
+    pub updates_data: bool,
     /// All entries are constant.
     pub is_const: bool,
     /// Entries, at most.
@@ -114,6 +116,7 @@ impl TableShape {
             actions: actions.collect(),
             initial_default: table.default_action.clone(),
             has_const_default: table.has_const_default_action,
+            updates_data: table.updates_data,
             is_const: table.has_const_entries,
             size: table.size.filter(|s| *s > 0).unwrap_or(default_size),
             profile: table.implementation,
@@ -223,10 +226,12 @@ impl TableShape {
 
     /// Whether a controller may set this default action, or the program's again; gives the action.
     pub fn check_default(&self, action: Option<Action>) -> Result<Action, TableError> {
-        if self.has_const_default {
+        let action = action.unwrap_or_else(|| self.initial_default.clone());
+        // Its data are carried over where packets change them.
+        let has_other_data = self.updates_data && action.index == self.initial_default.index;
+        if self.has_const_default && !has_other_data {
             return Err(TableError::ConstDefault);
         }
-        let action = action.unwrap_or_else(|| self.initial_default.clone());
         self.check_action(&action, Use::Default)?;
         Ok(action)
     }
