@@ -6,7 +6,7 @@ use control::data::Data;
 use control::schema::{MeterType, Table};
 use control::{
     Action, ActionProfileGroup, ActionProfileMember, CloneSession, Entity, FieldMatch, GroupId, Match,
-    MatchKind, MemberId, MeterConfig, MulticastGroup, OneShot, ProfileId, Replica, Schema, TableAction,
+    MatchKind, MemberId, MeterConfig, MulticastGroup, OneShot, Port, ProfileId, Replica, Schema, TableAction,
     TableEntry, TableId, Update, UpdateKind,
 };
 use ir::Bits;
@@ -435,9 +435,9 @@ impl Writer<'_> {
         if of
             .replicas
             .iter()
-            .any(|replica| !replica.backups.is_empty() || replica.egress_port.to_number().is_none())
+            .any(|replica| !replica.backups.is_empty() || !has_script_number(&replica.egress_port))
         {
-            return Err("the format has no backup ports, and numbers for ports only");
+            return Err("the format has no backup ports, and numbers of 32 bits for ports only");
         }
         if kind != UpdateKind::Insert {
             let (nodes, _) =
@@ -481,7 +481,9 @@ impl Writer<'_> {
             self.lacks(update, "the format has no class of service and no length of clone sessions");
         }
         match of.replicas.as_slice() {
-            [Replica { egress_port, instance: 0, backups }] if backups.is_empty() => {
+            [Replica { egress_port, instance: 0, backups }]
+                if backups.is_empty() && has_script_number(egress_port) =>
+            {
                 self.line(&format!("mirroring_add {session} {egress_port}"));
                 Ok(())
             }
@@ -495,6 +497,11 @@ impl Writer<'_> {
             }
         }
     }
+}
+
+/// Scripts write ports as numbers of 32 bits.
+fn has_script_number(port: &Port) -> bool {
+    port.to_number().is_some_and(|number| u32::try_from(number).is_ok())
 }
 
 const NO_MEMBER: &str = "BMv2 numbers members itself, and this file does not create this one";
