@@ -16,7 +16,11 @@ pub fn include_that_declares(name: &str) -> Option<&'static str> {
         }
         declared
     });
-    declared.get(name).copied()
+    // A program that lacks one of these has an architecture; PNA would declare it.
+    match crate::table_state::function(name) {
+        Some(_) => Some("siding_state.p4"),
+        None => declared.get(name).copied(),
+    }
 }
 
 /// A scan of the tokens that suffices for our own files: a declared name stands outside of all braces and
@@ -84,6 +88,7 @@ mod tests {
             ("standard_metadata_t", Some("v1model.p4")),
             ("mark_to_drop", Some("v1model.p4")),
             ("selector", Some("v1model.p4")),
+            ("add_entry", Some("siding_state.p4")),
             ("PSA_Switch", Some("bmv2/psa.p4")),
             ("egress_spec", None),
             ("extract", None),

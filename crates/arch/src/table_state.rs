@@ -15,6 +15,9 @@ pub const DEFAULT_PROFILE: &str = "default_idle_timeout_for_data_plane_added_ent
 /// The member of an enumeration of timeouts that says the same as [`AUTO_DELETE`].
 pub const AUTO_DELETE_MEMBER: &str = "AUTO_DELETE";
 
+/// Entries of a table with [`ADD_ON_MISS`] that does not say how many it may have, or says 0.
+pub const SIZE_DEFAULT: u64 = 1 << 16;
+
 /// The annotation of a table that says what happens when a packet adds an entry and the table is full.
 pub const WHEN_FULL: &str = "siding_full";
 

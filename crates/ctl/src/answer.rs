@@ -121,10 +121,12 @@ pub(crate) fn answer(
                 false => Err(without_profiles(&table)),
             }
         }
-        Request::ShowProfiles { table } => {
+        Request::ShowProfiles { table, profile } => {
             let table = full_name(switch, &table)?;
             let timeouts_ns = switch.profiles(&table)?.ok_or_else(|| without_profiles(&table))?;
-            let rows = timeouts_ns.iter().enumerate();
+            let is_asked =
+                |(number, _): &(usize, &u64)| profile.is_none_or(|asked| usize::from(asked) == *number);
+            let rows = timeouts_ns.iter().enumerate().filter(is_asked);
             let rows = rows.map(|(profile, ns)| json!({ "profile": profile, "seconds": *ns as f64 / 1e9 }));
             Ok(json!({ "profiles": rows.collect::<Vec<_>>() }))
         }
@@ -221,7 +223,7 @@ fn show(switch: &Switch, what: What, name: Option<&str>) -> Answered {
             Ok(json!({ "program": program.name, "architecture": program.program.architecture.name }))
         }
         What::Names => switch.with_target(|schema, _| Ok(show::names(schema)))?,
-        What::State => Ok(state(switch)),
+        What::State => state(switch, name),
         What::Tables => switch.with_target(|schema, target| tables(schema, target, name))?,
         What::Entries => switch.with_target(|schema, target| {
             let table = name.map(|name| schema.tables.find(name)).transpose()?.map(|table| table.id);
@@ -284,10 +286,16 @@ fn without_profiles(table: &str) -> Refusal {
     Refusal::new(RefusalKind::Refused, format!("entries of table `{table}` have no profiles of timeouts"))
 }
 
-/// The tables to which packets have added entries.
-fn state(switch: &Switch) -> Json {
+/// The tables that packets write, or one table.
+fn state(switch: &Switch, name: Option<&str>) -> Answered {
+    let only = name.map(|name| full_name(switch, name)).transpose()?;
+    let with_state = switch.tables_with_state();
+    let is_wanted = |(table, _): &(String, _)| match &only {
+        Some(only) => only == table,
+        None => with_state.contains(table),
+    };
     let uses = switch.table_uses().unwrap_or_default().into_iter();
-    let rows = uses.filter(|(_, found)| found.packets != Default::default()).map(|(table, found)| {
+    let rows = uses.filter(is_wanted).map(|(table, found)| {
         let packets = found.packets;
         json!({
             "table": table, "entries": found.n_entries, "from_packets": packets.n_entries,
@@ -296,7 +304,7 @@ fn state(switch: &Switch) -> Json {
             "deleted": packets.n_deleted, "notified": packets.n_notified,
         })
     });
-    Json::Array(rows.collect())
+    Ok(Json::Array(rows.collect()))
 }
 
 fn entities(schema: &Schema, target: &dyn Target, questions: &[Query]) -> Answered {

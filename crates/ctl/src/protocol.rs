@@ -111,9 +111,11 @@ pub enum Request {
         profile: u8,
         timeout_ns: u64,
     },
-    /// The timeouts of the profiles of a table.
+    /// The timeouts of the profiles of a table, or of one of them.
     ShowProfiles {
         table: String,
+        #[serde(default)]
+        profile: Option<u8>,
     },
     /// Packets that each queue of each port holds.
     SetQueueDepth {

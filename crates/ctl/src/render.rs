@@ -53,6 +53,9 @@ pub fn render(request: &Request, result: &Json) -> String {
                 ("default action", "default_action.name"),
             ],
         ),
+        Request::Show { what: What::State, .. } if result.as_array().is_some_and(Vec::is_empty) => {
+            "packets write no table of this program\n".to_string()
+        }
         Request::Show { what: What::State, .. } => table(
             result,
             &[
@@ -71,7 +74,7 @@ pub fn render(request: &Request, result: &Json) -> String {
             ],
         ),
         Request::ShowProfiles { .. } => {
-            table(&result["profiles"], &[("profile", "profile"), ("seconds", "seconds")])
+            table(&joined(&result["profiles"]), &[("profile", "profile"), ("seconds", "seconds")])
         }
         Request::Show { what: What::Names, .. } => names(result),
         Request::Show { what: What::Workers, .. } => table(
@@ -149,6 +152,23 @@ pub fn render(request: &Request, result: &Json) -> String {
         Request::Digests => or_none(anything(result), "no digests"),
         _ => anything(result),
     }
+}
+
+/// Profiles with their neighbours of the same time in one row, as `8-255`.
+fn joined(profiles: &Json) -> Json {
+    let mut rows: Vec<(u64, u64, &Json)> = Vec::new();
+    for row in profiles.as_array().into_iter().flatten() {
+        let (number, seconds) = (row["profile"].as_u64().unwrap_or(0), &row["seconds"]);
+        match rows.last_mut() {
+            Some((_, last, of)) if *of == seconds && *last + 1 == number => *last = number,
+            _ => rows.push((number, number, seconds)),
+        }
+    }
+    let shown = rows.into_iter().map(|(first, last, seconds)| {
+        let profile = if first == last { first.to_string() } else { format!("{first}-{last}") };
+        serde_json::json!({ "profile": profile, "seconds": seconds })
+    });
+    Json::Array(shown.collect())
 }
 
 fn or_none(text: String, what: &str) -> String {

@@ -21,8 +21,9 @@ pub(crate) fn take_expired(generation: &mut RunningProgram, now_ns: u64) -> Vec<
     let target = generation.at(now_ns);
     let entry = |(in_ir, handle)| {
         let (table, _) = tables.iter().find(|(_, id)| **id == in_ir)?;
-        // One that was deleted meanwhile is nobody's matter any more.
-        target.entry(*table, handle, extras).filter(|entry| entry.idle_timeout_ns > 0)
+        // One that was deleted meanwhile is nobody's matter any more. Those of packets have the time of a profile.
+        let entry = target.entry(*table, handle, extras)?;
+        (entry.idle_timeout_ns > 0 || entry.is_of_packet).then_some(entry)
     };
     expired.into_iter().filter_map(entry).map(Entity::TableEntry).collect()
 }

@@ -16,6 +16,7 @@ use crate::worker_loop;
 use arch::PortFault;
 use control::sync::Migration;
 use control::{Entity, Fault, Query, Schema, Target, Update};
+use ir::Timeout;
 use packet_io::{LinkState, Port, PortError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -570,6 +571,15 @@ impl Switch {
         Some(names.zip(generation.control.table_uses()).collect())
     }
 
+    /// Names of the tables of the running program that packets write, or whose entries end.
+    pub fn tables_with_state(&self) -> Vec<String> {
+        let plane = lock(&self.shared.plane);
+        let Some(generation) = plane.generation.as_ref() else { return Vec::new() };
+        let tables = generation.compiled.program.tables.iter();
+        let with_state = tables.filter(|(_, table)| table.has_state() || table.timeout != Timeout::Never);
+        with_state.map(|(_, table)| table.name.to_string()).collect()
+    }
+
     /// Sets the timeout that a profile of a table stands for, in nanoseconds; 0: its entries end at once. False if there is no
     /// such table, or if its entries have no profiles.
     pub fn set_profile(&self, table: &str, profile: u8, timeout_ns: u64) -> Result<bool, SwitchError> {
@@ -586,7 +596,8 @@ impl Switch {
     pub fn profiles(&self, table: &str) -> Result<Option<Vec<u64>>, SwitchError> {
         let plane = lock(&self.shared.plane);
         let generation = plane.generation.as_ref().ok_or(SwitchError::NoProgram)?;
-        let found = generation.compiled.program.tables.iter().find(|(_, declared)| declared.name == table);
+        let mut tables = generation.compiled.program.tables.iter();
+        let found = tables.find(|(_, declared)| declared.name == table && declared.timeout != Timeout::Never);
         let timeouts =
             |id| (0..=u8::MAX).map(|profile| generation.control.profile_timeout(id, profile)).collect();
         Ok(found.and_then(|(id, _)| timeouts(id)))

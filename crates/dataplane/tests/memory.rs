@@ -239,6 +239,26 @@ fn entries_that_nobody_hits_are_told_of_and_stay() {
     assert_eq!(switch.n_untold(), 0);
 }
 
+#[test]
+fn entries_of_packets_that_nobody_hits_are_told_of_and_stay() {
+    let (switch, wires) = with_wires(Options::default(), 1);
+    switch.replace(compile("tests/programs/state/program.p4")).unwrap();
+    assert!(switch.set_profile("I.reported", 0, 200_000_000).unwrap());
+    let (table, key, value) = (3, 7, 1);
+    wires[0].send(&[table, key, value, 0, 0, 0, 0]);
+    let mut expired = Vec::new();
+    until("the end of the time of its profile", || {
+        expired.extend(switch.take_expired());
+        !expired.is_empty()
+    });
+    for entity in &expired {
+        let Entity::TableEntry(entry) = entity else { panic!("{entity:?}") };
+        assert!(entry.is_of_packet && entry.profile == Some(0), "{entry:?}");
+    }
+    assert_eq!(switch.read(&Query::TableEntries(EntryQuery::default())).unwrap().unwrap().len(), 1);
+    assert_eq!(switch.n_untold(), 0);
+}
+
 /// Blocks that offload workers run, in every mode: nothing is lost, and what was done is counted.
 #[test]
 fn asynchronous_blocks_are_run_elsewhere() {

@@ -10,6 +10,7 @@ use check::program::annotation;
 use check::program::{ActionListElement, Call, Direction, Expr as Checked, NodeId, TableId as CheckedId};
 use check::types::{TyKind, Types};
 use check::value::Value;
+use diagnostics::suggest::closest;
 use diagnostics::{Diagnostic, Span};
 use ir::lookup::get;
 use ir::{
@@ -18,10 +19,11 @@ use ir::{
 };
 use num_traits::ToPrimitive;
 
-/// Entries of a table with `add_on_miss` that does not say how many it may have.
-const ADDED_DEFAULT: u64 = 1 << 16;
 /// Most entries of a table with state: all of its memory is reserved when the program is loaded.
 const ADDED_MAX: u64 = 1 << 30;
+
+/// Entries of other tables that do not say how many they may have.
+const SIZE_DEFAULT: u64 = 1024;
 
 /// Bits of the number of a profile.
 const PROFILE_BITS: u32 = 8;
@@ -62,7 +64,7 @@ impl<'p> Elaborator<'p> {
         out.timeout = timeout;
         out.add_on_miss = adds.then(|| AddOnMiss { profile: profile.unwrap_or(0), when_full });
         if adds {
-            out.size = out.size.filter(|size| *size > 0).or(Some(ADDED_DEFAULT));
+            out.size = out.size.filter(|size| *size > 0).or(Some(table_state::SIZE_DEFAULT));
         }
     }
 
@@ -108,10 +110,38 @@ impl<'p> Elaborator<'p> {
         );
     }
 
-    fn timeout(&self, scope: NodeId, table: CheckedId) -> Timeout {
-        if let Some(Value::Bool(true)) = self.property(scope, table, table_state::AUTO_DELETE) {
-            return Timeout::Delete;
+    fn timeout(&mut self, scope: NodeId, table: CheckedId) -> Timeout {
+        let named = self.named_timeout(scope, table);
+        match self.property(scope, table, table_state::AUTO_DELETE) {
+            Some(Value::Bool(true)) => {
+                if named == Timeout::Notify {
+                    self.two_timeouts(table);
+                }
+                Timeout::Delete
+            }
+            Some(Value::Bool(false)) | None => named,
+            Some(_) => {
+                self.property_fault(table, table_state::AUTO_DELETE, "`true` or `false`");
+                named
+            }
         }
+    }
+
+    fn two_timeouts(&mut self, table: CheckedId) {
+        let properties = &self.p.tables[table].properties;
+        let Some(found) = properties.iter().find(|property| property.name == table_state::AUTO_DELETE) else {
+            return;
+        };
+        let message = "entries of this table are reported when they were not hit for long, and removed";
+        self.faults.push(
+            Diagnostic::new(&codes::TABLE_STATE, found.value.span, message)
+                .label("removes them")
+                .help("keep one of the properties"),
+        );
+    }
+
+    /// The timeout that the architecture's own property asks for.
+    fn named_timeout(&self, scope: NodeId, table: CheckedId) -> Timeout {
         let names = &self.out.architecture.description().table_properties;
         let Some(property) = &names.idle_timeout else { return Timeout::Never };
         match (&property.value, self.property(scope, table, &property.name)) {
@@ -140,6 +170,14 @@ impl<'p> Elaborator<'p> {
         // An entry could not run it: the key has an entry then.
         for (action, uses) in out.actions.iter_mut().zip(&uses) {
             action.is_default_only |= uses.adds;
+        }
+        // Their memory is reserved, so entries of the program need room. Where packets add more, the program is at fault.
+        let n_entries = out.entries.len() as u64;
+        if out.has_state()
+            && out.add_on_miss.is_none()
+            && n_entries > out.size.filter(|size| *size > 0).unwrap_or(SIZE_DEFAULT)
+        {
+            out.size = Some(n_entries);
         }
         let out = &self.out.tables[id];
         let (adds_on_miss, timeout) = (out.add_on_miss.is_some(), out.timeout);
@@ -199,12 +237,12 @@ impl<'p> Elaborator<'p> {
                 "remove the property, or `@__ref`",
             );
         }
-        if out.updates_data && out.has_const_entries {
+        if out.updates_data && (out.has_const_entries || out.entries.iter().any(|entry| entry.is_const)) {
             fault(
                 def.span,
                 format!("table `{}` has constant entries, and an action that changes its entry", def.name),
-                "has `const entries`",
-                "write `entries` without `const`",
+                "has entries marked `const`",
+                "write them without `const`",
             );
         }
         let writes = match (adds_on_miss, out.restarts_on_hit) {
@@ -484,8 +522,13 @@ impl<'p> Body<'_, 'p> {
             p.actions[element.action].name == wanted || full == wanted || last == Some(wanted.as_str())
         };
         let Some((i, element)) = def.actions.iter().enumerate().find(|(_, element)| is_named(element)) else {
-            let names: Vec<&str> = def.actions.iter().map(|e| p.actions[e.action].name.as_str()).collect();
-            let known = format!("its actions are {}", names.join(", "));
+            let may_be_added = |e: &&ActionListElement| annotation(&e.annotations, "defaultonly").is_none();
+            let elements = def.actions.iter().filter(may_be_added);
+            let names: Vec<&str> = elements.map(|e| p.actions[e.action].name.as_str()).collect();
+            let known = match closest(&wanted, names.iter().copied()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("entries may have {}", names.join(", ")),
+            };
             self.fault(
                 name.span,
                 format!("table `{}` has no action `{wanted}`", def.name),
@@ -531,7 +574,21 @@ impl<'p> Body<'_, 'p> {
         let mut types = Vec::new();
         for param in &def.params {
             let ty = self.e.ty_in(p.vars[*param].ty, &names);
-            types.extend(ir::layout::leaves(&self.e.out, &ty).into_iter().map(|leaf| leaf.ty));
+            let leaves = ir::layout::leaves(&self.e.out, &ty);
+            if leaves.iter().any(ir::layout::Leaf::is_implicit) {
+                let message = format!(
+                    "parameter `{}` of action `{}` has a header in it",
+                    p.vars[*param].name, def.name
+                );
+                self.fault(
+                    data.span,
+                    message,
+                    "the data of the new entry",
+                    "name an action that has the fields of the header as parameters",
+                );
+                return None;
+            }
+            types.extend(leaves.into_iter().map(|leaf| leaf.ty));
         }
         if let Some(given) = self.field_names(data)
             && let Some((given, param)) = given.iter().zip(&def.params).find(|(a, b)| **a != p.vars[**b].name)

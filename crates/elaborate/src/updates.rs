@@ -221,6 +221,10 @@ fn single_update(graph: &Graph, leaf: &Leaf) -> Option<(At, DataUpdate, Expr)> {
         return None;
     }
     let (update, operand) = update_of(value, &leaf.place)?;
+    // In a loop it would be several operations.
+    if comes_before(graph, *at, *at) {
+        return None;
+    }
     let is_early =
         |(of, access): &(At, Access)| *access == Access::Read && of != at && comes_before(graph, *of, *at);
     (!accesses.iter().any(is_early)).then_some((*at, update, operand))

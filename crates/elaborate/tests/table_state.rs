@@ -489,7 +489,15 @@ fn u04_first_values() {
         &updating("@__ref bit<8> n", "n = n + 1;", "exact", "const entries = { 1: count(5); }"),
         "P2323: table `t` has constant entries, and an action that changes its entry",
     );
+    refused(
+        &updating("@__ref bit<8> n", "n = n + 1;", "exact", "entries = { 1: count(5); const 2: count(6); }"),
+        "P2323: table `t` has constant entries, and an action that changes its entry",
+    );
     elaborate(&updating("@__ref bit<8> n", "n = n + 1;", "exact", "entries = { 1: count(5); }"));
+    // Entries of the program have room.
+    let entries = "entries = { 1: count(5); 2: count(6); 3: count(7); } size = 2;";
+    let program = elaborate(&updating("@__ref bit<8> n", "n = n + 1;", "exact", entries));
+    assert_eq!(program.tables.iter().next().unwrap().1.size, Some(3));
     elaborate(&updating("@__ref bit<8> n", "n = n + 1;", "exact", "default_action = count(5);"));
     refused(
         &updating("@__ref bit<8> n", "n = n + 1;", "exact", "entries = { 1: count(); }"),
@@ -556,6 +564,7 @@ fn u05_the_choice_follows_what_the_action_does() {
         (n32, "n[7:0] = 1;", Sequence),
         (n32, "n = n + 1; n = n + 1;", Sequence),
         (n32, "for (bit<8> i in 8w0..3) { hdr.h.b = (bit<16>)n; n = n + 1; }", Sequence),
+        (n32, "for (bit<8> i in 8w0..3) { n = n + 1; }", Sequence),
         ("@__ref bit<24> n", "n = n + 1;", Sequence),
         ("@__ref int<32> n", "n = n + 1;", Sequence),
         ("@__ref bit<128> n", "n = n + 1;", Sequence),

@@ -126,7 +126,10 @@ impl Script {
     /// True if a command expects or compares something.
     pub fn has_check(&self) -> bool {
         self.commands.iter().any(|command| match &command.kind {
-            CommandKind::Expect(_) | CommandKind::NoPacket { .. } | CommandKind::ExpectDigest { .. } => true,
+            CommandKind::Expect(_)
+            | CommandKind::NoPacket { .. }
+            | CommandKind::ExpectDigest { .. }
+            | CommandKind::CheckTable { .. } => true,
             CommandKind::CheckCounter { check, .. } | CommandKind::CounterRead { check, .. } => {
                 check.is_some()
             }

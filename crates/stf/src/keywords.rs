@@ -65,7 +65,7 @@ pub const KEYWORDS: &[(&str, Keyword, &str)] = &[
     (
         "check_table",
         Keyword::CheckTable,
-        "TABLE entries|from_packets|added|exists|full|expired|deleted ==|!=|<|<=|>|>= NUMBER",
+        "TABLE entries|from_packets|added|exists|race_lost|full|carried|expired|evicted|deleted|notified ==|!=|<|<=|>|>= NUMBER",
     ),
     ("clock", Keyword::Clock, "TIME[ns|us|ms|s]"),
     ("counter_read", Keyword::CounterRead, "COUNTER INDEX [packets|bytes ==|!=|<|<=|>|>= NUMBER]"),

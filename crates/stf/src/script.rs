@@ -467,24 +467,28 @@ pub enum TableCount {
     FromPackets,
     Added,
     Exists,
+    RaceLost,
     Full,
     Carried,
     Expired,
     Evicted,
     Deleted,
+    Notified,
 }
 
 impl TableCount {
-    pub const ALL: [(&str, TableCount); 9] = [
+    pub const ALL: [(&str, TableCount); 11] = [
         ("entries", TableCount::Entries),
         ("from_packets", TableCount::FromPackets),
         ("added", TableCount::Added),
         ("exists", TableCount::Exists),
+        ("race_lost", TableCount::RaceLost),
         ("full", TableCount::Full),
         ("carried", TableCount::Carried),
         ("expired", TableCount::Expired),
         ("evicted", TableCount::Evicted),
         ("deleted", TableCount::Deleted),
+        ("notified", TableCount::Notified),
     ];
 
     pub fn of(self, found: &TableUse) -> u64 {
@@ -494,11 +498,13 @@ impl TableCount {
             TableCount::FromPackets => packets.n_entries,
             TableCount::Added => packets.n_added,
             TableCount::Exists => packets.n_exists + packets.n_race_lost,
+            TableCount::RaceLost => packets.n_race_lost,
             TableCount::Full => packets.n_full,
             TableCount::Carried => packets.n_carried,
             TableCount::Expired => packets.n_expired,
             TableCount::Evicted => packets.n_evicted,
             TableCount::Deleted => packets.n_deleted,
+            TableCount::Notified => packets.n_notified,
         }
     }
 }

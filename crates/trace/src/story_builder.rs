@@ -243,6 +243,10 @@ impl<'s> StoryBuilder<'s> {
             self.push(span, What::Marked { text });
             return;
         }
+        if let Some(text) = data_change(variables, call, args, result) {
+            self.push(span, What::Marked { text });
+            return;
+        }
         let plain = Format::plain(&variables.program);
         let list = |values: &[Bits]| {
             let values: Vec<String> = values.iter().map(|v| plain.value(v)).collect();
@@ -311,6 +315,32 @@ impl<'s> StoryBuilder<'s> {
         let fields = fields.collect();
         (name, fields)
     }
+}
+
+/// A change of the data of an entry, in words; `None` for other calls.
+fn data_change(
+    variables: &Variables,
+    call: &ExternCall,
+    args: &[Vec<Bits>],
+    result: Option<&Bits>,
+) -> Option<String> {
+    let value = match call.op {
+        ExternOp::StoreData => args.get(2)?.first()?,
+        ExternOp::UpdateData => result?,
+        _ => return None,
+    };
+    let program = &variables.program;
+    let (Some(ExternArg::Table { table, action }), Some(number)) = (call.args.first(), args.get(1)) else {
+        return None;
+    };
+    let (number, action) =
+        (number.first()?.to_u64()?, program.tables[*table].actions.get((*action)? as usize)?);
+    let params = &program.procedures[action.procedure].params;
+    let slots = params.iter().flat_map(|var| variables.variable(*var).indices());
+    let slot = Slot::try_from(slots.into_iter().nth(usize::try_from(number).ok()?)?).ok()?;
+    let info = variables.slot_info(slot)?;
+    let value = Format::of_leaf(program, &info).value(value);
+    Some(format!("the entry keeps {} = {value}", info.name))
 }
 
 /// The name of an aggregate: what the names of its first and its last part have in common.

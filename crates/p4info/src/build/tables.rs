@@ -6,7 +6,7 @@ use crate::codes;
 use crate::ids::ObjectKind;
 use crate::proto::p4::config::v1::match_field::{Match, MatchType};
 use crate::proto::p4::config::v1::{ActionRef, MatchField, Table, TableActionCall, action_ref, table};
-use arch::{ControlPlaneExtern, ExternRole, IdleTimeout, IdleTimeoutProperty};
+use arch::{ControlPlaneExtern, ExternRole, IdleTimeout, IdleTimeoutProperty, table_state};
 use check::evaluate::is_hidden;
 use check::program::*;
 use check::types::TyKind;
@@ -79,9 +79,10 @@ impl Builder<'_> {
 
     fn table_size(&mut self, scope: NodeId, id: TableId) -> i64 {
         let p = self.p;
-        let Some(size) = &p.tables[id].size else { return SIZE_DEFAULT };
+        let default = self.size_default(scope, id);
+        let Some(size) = &p.tables[id].size else { return default };
         match p.eval(size, Some(scope)).and_then(|v| v.as_int()?.to_i64()) {
-            Some(0) => SIZE_DEFAULT,
+            Some(0) => default,
             Some(n) => n,
             None => {
                 self.report(
@@ -94,6 +95,16 @@ impl Builder<'_> {
                 );
                 SIZE_DEFAULT
             }
+        }
+    }
+
+    /// The size of a table that does not say it.
+    fn size_default(&self, scope: NodeId, id: TableId) -> i64 {
+        let mut properties = self.p.tables[id].properties.iter();
+        let adds = properties.find(|property| property.name == table_state::ADD_ON_MISS);
+        match adds.and_then(|property| self.p.eval(&property.value, Some(scope))) {
+            Some(Value::Bool(true)) => table_state::SIZE_DEFAULT as i64,
+            _ => SIZE_DEFAULT,
         }
     }
 

@@ -401,9 +401,8 @@ pub enum CtlCommand {
         /// The table
         table: String,
         /// The number of a profile, 0 to 255
-        #[arg(requires = "seconds")]
         profile: Option<u8>,
-        /// Entries of the profile end when they were not hit for so long
+        /// Entries of the profile end when they were not hit for so many seconds, as 30 or 0.5
         seconds: Option<f64>,
     },
     /// Wait until a program runs

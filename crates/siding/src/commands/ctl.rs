@@ -110,7 +110,9 @@ fn request(what: &CtlCommand) -> Result<Request, Exit> {
             profile: *profile,
             timeout_ns: nanoseconds(*seconds)?,
         },
-        CtlCommand::Expire { table, .. } => Request::ShowProfiles { table: table.clone() },
+        CtlCommand::Expire { table, profile, .. } => {
+            Request::ShowProfiles { table: table.clone(), profile: *profile }
+        }
         CtlCommand::WaitReady { timeout, pid: _ } => {
             Request::WaitReady { timeout_ms: timeout.saturating_mul(1000) }
         }
