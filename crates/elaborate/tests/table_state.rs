@@ -496,8 +496,8 @@ fn u04_first_values() {
     elaborate(&updating("@__ref bit<8> n", "n = n + 1;", "exact", "entries = { 1: count(5); }"));
     // Entries of the program have room.
     let entries = "entries = { 1: count(5); 2: count(6); 3: count(7); } size = 2;";
-    let program = elaborate(&updating("@__ref bit<8> n", "n = n + 1;", "exact", entries));
-    assert_eq!(program.tables.iter().next().unwrap().1.size, Some(3));
+    let found = elaborate(&updating("@__ref bit<8> n", "n = n + 1;", "exact", entries));
+    assert_eq!(found.tables.iter().next().unwrap().1.size, Some(3));
     elaborate(&updating("@__ref bit<8> n", "n = n + 1;", "exact", "default_action = count(5);"));
     refused(
         &updating("@__ref bit<8> n", "n = n + 1;", "exact", "entries = { 1: count(); }"),
