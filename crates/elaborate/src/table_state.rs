@@ -113,31 +113,13 @@ impl<'p> Elaborator<'p> {
     fn timeout(&mut self, scope: NodeId, table: CheckedId) -> Timeout {
         let named = self.named_timeout(scope, table);
         match self.property(scope, table, table_state::AUTO_DELETE) {
-            Some(Value::Bool(true)) => {
-                if named == Timeout::Notify {
-                    self.two_timeouts(table);
-                }
-                Timeout::Delete
-            }
+            Some(Value::Bool(true)) => Timeout::Delete,
             Some(Value::Bool(false)) | None => named,
             Some(_) => {
                 self.property_fault(table, table_state::AUTO_DELETE, "`true` or `false`");
                 named
             }
         }
-    }
-
-    fn two_timeouts(&mut self, table: CheckedId) {
-        let properties = &self.p.tables[table].properties;
-        let Some(found) = properties.iter().find(|property| property.name == table_state::AUTO_DELETE) else {
-            return;
-        };
-        let message = "entries of this table are reported when they were not hit for long, and removed";
-        self.faults.push(
-            Diagnostic::new(&codes::TABLE_STATE, found.value.span, message)
-                .label("removes them")
-                .help("keep one of the properties"),
-        );
     }
 
     /// The timeout that the architecture's own property asks for.

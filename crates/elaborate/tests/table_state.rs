@@ -312,6 +312,10 @@ fn n15_timeouts_and_profiles() {
         let program = elaborate(&pna(&format!("pna_idle_timeout = PNA_IdleTimeout_t.{value};"), ADDS));
         assert_eq!(first(&program).timeout, timeout);
     }
+    refused(
+        &program_with(&format!("{ADD_ON_MISS} idle_timeout_with_auto_delete = 1;")),
+        "P2323: `idle_timeout_with_auto_delete` is not `true` or `false`",
+    );
     // Either of the two properties does without the other.
     let ends = elaborate(&program("action store() { }", &table(EXACT, "store; NoAction;", ENDS)));
     assert_eq!((first(&ends).timeout, first(&ends).add_on_miss.is_some()), (Delete, false));
