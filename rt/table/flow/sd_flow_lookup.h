@@ -10,9 +10,6 @@
 #include "table/flow/sd_flow_write.h"
 #include "table/sd_lookup.h"
 
-/* Buckets that a worker sweeps when the table is full. */
-#define SD_FLOW_N_SWEPT_WHEN_FULL 8u
-
 /* Entries have cells of workers, whose number is not known to the compiler. */
 SD_ALWAYS_INLINE bool sd_flow_type_has_cells(const struct sd_table_type *type)
 {
@@ -136,8 +133,7 @@ sd_flow_add_when_full(struct sd_flow *flow, struct sd_flow_writer *writer, bool 
                       const void *data, uint32_t data_bytes, uint64_t now_ns, bool *is_evicted)
 {
     struct sd_flow_entry *added;
-    uint32_t n = flow->n_buckets < SD_FLOW_N_SWEPT_WHEN_FULL ? flow->n_buckets : SD_FLOW_N_SWEPT_WHEN_FULL;
-    bool has_room = flow->deletes && sd_flow_sweep(flow, writer, n, now_ns) > 0;
+    bool has_room = flow->deletes && sd_flow_sweep(flow, writer, sd_flow_n_looked_at(flow), now_ns) > 0;
     *is_evicted = !has_room && evicts && sd_flow_evict(flow, writer, writer->hash);
     if (!has_room && !*is_evicted)
         return SD_FLOW_FULL;

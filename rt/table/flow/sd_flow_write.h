@@ -422,14 +422,19 @@ SD_LOCAL bool sd_flow_remove(struct sd_flow *t, struct sd_flow_writer *w, const 
     return is_removed;
 }
 
+/* Buckets that are looked through for room: as many as are in reach of a key, in a small table all. */
+SD_INLINE uint32_t sd_flow_n_looked_at(const struct sd_flow *t)
+{
+    return t->n_buckets <= 2 * (SD_FLOW_REACH_MAX + 1) ? t->n_buckets : SD_FLOW_REACH_MAX + 1;
+}
+
 /*
  * Makes room for a key: removes the entry of a packet that was hit longest ago, of those in the home bucket of the key, wherever
  * they are at home, else of those in the buckets behind it: within reach, in a small table all. False: there is none.
  */
 static SD_UNUSED __attribute__((noinline)) bool sd_flow_evict(struct sd_flow *t, struct sd_flow_writer *w, uint64_t hash)
 {
-    uint32_t n = t->n_buckets <= 2 * (SD_FLOW_REACH_MAX + 1) ? t->n_buckets : SD_FLOW_REACH_MAX + 1;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0, n = sd_flow_n_looked_at(t); i < n; i++) {
         uint8_t *bucket = sd_flow_bucket(t, t->shape, sd_flow_behind(t, sd_flow_home(t, hash), i));
         uint64_t oldest_ns = UINT64_MAX;
         struct sd_flow_entry *oldest = NULL;
