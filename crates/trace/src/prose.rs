@@ -212,6 +212,7 @@ fn told(step: &Step, before: &[Step], rest: &[Step]) -> String {
             };
             let text = format!("calls {callee}({})", args.join(", "));
             match result {
+                Some(result) if name == "add_entry" => format!("{text}: {result}"),
                 Some(result) => format!("{text}, which gives {result}"),
                 None => text,
             }

@@ -283,8 +283,10 @@ impl<'s> StoryBuilder<'s> {
                 }
                 (ExternArg::In(_), values) => list(values),
             })
-            .filter(|arg| !arg.is_empty())
-            .collect();
+            .filter(|arg| !arg.is_empty());
+        // The condition of an entry that is added is seen in the result.
+        let n_shown = if call.op == ExternOp::AddEntry { N_ADD_ENTRY_SHOWN } else { usize::MAX };
+        let args = args.take(n_shown).collect();
         let object = call.object.map(|id| variables.program.objects[id].name.to_string());
         let result = result.map(|v| match call.op {
             ExternOp::AddEntry => {
@@ -316,6 +318,9 @@ impl<'s> StoryBuilder<'s> {
         (name, fields)
     }
 }
+
+/// Arguments of `add_entry` that programs give: action, data, profile.
+const N_ADD_ENTRY_SHOWN: usize = 3;
 
 /// A change of the data of an entry, in words; `None` for other calls.
 fn data_change(
