@@ -227,7 +227,7 @@ fn show(switch: &Switch, what: What, name: Option<&str>) -> Answered {
         What::Tables => switch.with_target(|schema, target| tables(schema, target, name))?,
         What::Entries => switch.with_target(|schema, target| {
             let table = name.map(|name| schema.tables.find(name)).transpose()?.map(|table| table.id);
-            let extras = Extras { counter_data: true, ..Extras::default() };
+            let extras = Extras { counter_data: true, time_since_last_hit: true, ..Extras::default() };
             entities(
                 schema,
                 target,

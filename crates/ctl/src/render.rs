@@ -305,7 +305,8 @@ pub fn profile_group(group: &Json) -> String {
 }
 
 fn entries(result: &Json) -> String {
-    let mut rows = vec![["table", "priority", "key", "action", "packets"].map(str::to_owned)];
+    let mut rows =
+        vec![["table", "priority", "key", "action", "packets", "profile", "idle s"].map(str::to_owned)];
     for entry in result.as_array().into_iter().flatten() {
         let keys = entry["keys"].as_array().into_iter().flatten();
         let mut keys: Vec<String> =
@@ -320,12 +321,14 @@ fn entries(result: &Json) -> String {
             keys.join(" "),
             action(&entry["action"]),
             plain(&entry["packets"]),
+            plain(&entry["profile"]),
+            entry["idle_ns"].as_u64().map_or(String::new(), |ns| format!("{:.1}", ns as f64 / 1e9)),
         ]);
     }
     if rows.len() == 1 {
         return "there are no entries\n".to_owned();
     }
-    aligned(&rows.iter().map(|row| row.to_vec()).collect::<Vec<_>>())
+    aligned(&used_columns(rows.iter().map(|row| row.to_vec()).collect()))
 }
 
 fn action(action: &Json) -> String {
@@ -353,13 +356,15 @@ fn table(rows: &Json, columns: &[(&str, &str)]) -> String {
         let cell = |path: &str| plain(path.split('.').fold(row, |value, step| &value[step]));
         text.push(columns.iter().map(|(_, path)| cell(path)).collect());
     }
-    // Columns without anything in them say nothing.
-    let used: Vec<usize> = (0..columns.len())
-        .filter(|i| text.len() == 1 || text[1..].iter().any(|row| !row[*i].is_empty()))
-        .collect();
-    let kept: Vec<Vec<String>> =
-        text.iter().map(|row| used.iter().map(|i| row[*i].clone()).collect()).collect();
-    aligned(&kept)
+    aligned(&used_columns(text))
+}
+
+/// Columns without anything in them say nothing, unless there are no rows.
+fn used_columns(rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let n_columns = rows.first().map_or(0, Vec::len);
+    let is_used = |i: &usize| rows.len() == 1 || rows[1..].iter().any(|row| !row[*i].is_empty());
+    let used: Vec<usize> = (0..n_columns).filter(is_used).collect();
+    rows.iter().map(|row| used.iter().map(|i| row[*i].clone()).collect()).collect()
 }
 
 fn aligned(rows: &[Vec<String>]) -> String {

@@ -167,6 +167,15 @@ pub(crate) fn entry(schema: &Schema, entry: &TableEntry) -> Json {
     if entry.idle_timeout_ns > 0 {
         set("idle_timeout_ns", entry.idle_timeout_ns.into());
     }
+    if entry.is_of_packet {
+        set("of_packet", true.into());
+    }
+    if let Some(profile) = entry.profile {
+        set("profile", profile.into());
+    }
+    if let Some(idle_ns) = entry.time_since_last_hit_ns {
+        set("idle_ns", idle_ns.into());
+    }
     shown
 }
 
