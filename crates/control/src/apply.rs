@@ -19,7 +19,7 @@ pub type Results = Vec<Result<(), Fault>>;
 /// Number of updates at most in a batch that packets see at once: the data plane stands still while it is applied.
 pub const N_ATOMIC_UPDATES_MAX: usize = 16_384;
 
-/// What tables that packets write have beside their entries.
+/// Settings and counts of tables that packets write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketState {
     /// Numbers of flows that packets have taken.
