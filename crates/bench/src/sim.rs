@@ -4,7 +4,9 @@ use crate::args::BenchSimArgs;
 use crate::frontend::median;
 use console::output::{self, Exit};
 use hazard::traffic::{Batch, Flows, Generator, Key, Profile};
-use hazard::{Action, Actions, Alpha, ConfigError, Pace, Policy, Queues, Setup, Simulation, Switch};
+use hazard::{
+    Action, Actions, Alpha, AlphaModel, ConfigError, Pace, Policy, Queues, Setup, Simulation, Switch,
+};
 use serde_json::json;
 use std::hint::black_box;
 use std::sync::OnceLock;
@@ -54,7 +56,7 @@ fn cases() -> Vec<Case> {
 fn time(case: &Case, alpha: f64, n_packets: u64) -> Result<[Duration; 2], ConfigError> {
     let setup = Setup {
         switch: Switch::default(),
-        alpha: Alpha::new(alpha)?,
+        alpha: Alpha::new(AlphaModel::Mix, alpha, 1)?,
         pace: Pace::BackToBack,
         actions: Actions::one(Action::new(case.cycles))?,
         policy: case.policy,

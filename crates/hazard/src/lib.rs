@@ -4,6 +4,7 @@
 //! packets may work on the same value at once: a *hazard*. But a packet of 1500 bytes takes many cycles to arrive,
 //! and in these nothing else comes. The models here run traffic through such a switch and count.
 //!
+//! - [`Alpha`]: how much of the lengths of packets is left;
 //! - [`Timeline`]: when packets have arrived at a store-and-forward switch;
 //! - [`Hazards`]: without locks, how often a packet enters while another one's read-modify-write is under way;
 //! - [`Lock`]: one packet at a time; [`Scheduler`]: queues and locks by hashes of keys;
@@ -21,6 +22,7 @@
 //!
 //! Start reading at [`Timeline`], then [`Scheduler`].
 
+mod alpha;
 pub mod config;
 mod hazards;
 mod histogram;
@@ -32,10 +34,11 @@ mod simulation;
 mod timeline;
 pub mod traffic;
 
+pub use alpha::{Alpha, AlphaModel, LEN_BYTES_MIN, Shrink};
 pub use config::{Action, Actions, ConfigError, Queues, Switch};
 pub use hazards::{HazardResult, Hazards, Met};
 pub use histogram::Histogram;
 pub use lock::{Lock, LockResult, Passed};
 pub use queues::{Arrival, Event, QueueResult, Scheduler};
 pub use simulation::{Finished, Outcome, Policy, Setup, Simulation};
-pub use timeline::{Alpha, LEN_BYTES_MIN, Pace, Timeline, check_utilisation};
+pub use timeline::{Pace, Timeline, check_utilisation};

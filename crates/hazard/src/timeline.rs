@@ -1,38 +1,10 @@
 //! Times of reception of packets: the input of a store-and-forward switch.
 
+use crate::alpha::{Alpha, Shrink};
 use crate::config::{ConfigError, Switch};
-
-/// Length of the shortest Ethernet frame, to which alpha = 0 reduces every packet.
-pub const LEN_BYTES_MIN: u32 = 64;
 
 /// Upper limit of times, so that their sums do not overflow.
 const CYCLE_MAX: u64 = 1 << 62;
-
-/// Share of a packet's length beyond the minimum that is kept, 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Alpha {
-    /// Share in units of 2^-16.
-    parts: u32,
-}
-
-impl Alpha {
-    pub const ONE: Alpha = Alpha { parts: 1 << 16 };
-
-    pub fn new(alpha: f64) -> Result<Alpha, ConfigError> {
-        if !(0.0..=1.0).contains(&alpha) {
-            return Err(ConfigError::Alpha { alpha });
-        }
-        Ok(Alpha { parts: (alpha * 65_536.0).round() as u32 })
-    }
-
-    /// `min + alpha (len - min)`, rounded. Packets that are shorter than any frame grow to it as alpha falls.
-    #[inline]
-    pub fn scaled(self, len_bytes: u32) -> u32 {
-        let beyond = i64::from(len_bytes) - i64::from(LEN_BYTES_MIN);
-        let kept = (beyond * i64::from(self.parts) + (1 << 15)) >> 16;
-        (i64::from(LEN_BYTES_MIN) + kept) as u32
-    }
-}
 
 /// The rule that sets when packets begin to arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,13 +39,22 @@ pub fn check_utilisation(utilisation: f64) -> Result<(), ConfigError> {
 #[derive(Clone, Debug)]
 pub struct Timeline {
     chunk_bytes: u32,
-    alpha: Alpha,
+    /// `2^RECIPROCAL_BITS / chunk_bytes`, rounded up: a division is several times slower than a product.
+    reciprocal: u64,
+    shrink: Shrink,
     pace: Pace,
+    /// Number of the next packet.
+    packet: u64,
     /// The cycle in which the line becomes free.
     free_at: u64,
     line_cycles: u64,
     first_ns: Option<u64>,
 }
+
+const RECIPROCAL_BITS: u32 = 40;
+/// Lengths below this, plus a chunk, are divided exactly by the product with the reciprocal: its error is below
+/// `chunk_bytes`, which is at most 2^16, so that `2^23 * 2^16 < 2^RECIPROCAL_BITS`.
+const EXACT_BELOW_BYTES: u32 = 1 << 22;
 
 impl Timeline {
     pub fn new(switch: &Switch, alpha: Alpha, pace: Pace) -> Result<Timeline, ConfigError> {
@@ -83,24 +64,43 @@ impl Timeline {
         }
         Ok(Timeline {
             chunk_bytes: switch.chunk_bytes,
-            alpha,
+            reciprocal: (1u64 << RECIPROCAL_BITS).div_ceil(u64::from(switch.chunk_bytes)),
+            shrink: Shrink::new(alpha),
             pace,
+            packet: 0,
             free_at: 0,
             line_cycles: 0,
             first_ns: None,
         })
     }
 
-    /// Cycles that a packet is on the line; at least 1.
+    /// Numbers packets from this one on. Alpha depends on the numbers.
+    pub fn from_packet(self, packet: u64) -> Timeline {
+        Timeline { packet, ..self }
+    }
+
+    /// Cycles that a packet is on the line after alpha has been applied to its length; at least 1.
     #[inline]
     pub fn cycles_of(&self, len_bytes: u32) -> u64 {
-        u64::from(self.alpha.scaled(len_bytes).div_ceil(self.chunk_bytes).max(1))
+        if len_bytes >= EXACT_BELOW_BYTES {
+            return u64::from(len_bytes.div_ceil(self.chunk_bytes));
+        }
+        let rounded_up = u64::from(len_bytes + self.chunk_bytes - 1);
+        ((rounded_up * self.reciprocal) >> RECIPROCAL_BITS).max(1)
+    }
+
+    /// Expected cycles on the line of packets of an original length.
+    pub fn mean_cycles_of(&self, len_bytes: u32) -> f64 {
+        let mut mean = 0.0;
+        self.shrink.for_each_len(len_bytes, |len, share| mean += share * self.cycles_of(len) as f64);
+        mean
     }
 
     /// Receives the next packet; returns the cycle in which it has arrived, which is later than the one before.
     #[inline]
     pub fn receive(&mut self, len_bytes: u32, time_ns: u64) -> u64 {
-        let cycles = self.cycles_of(len_bytes);
+        let cycles = self.cycles_of(self.shrink.len_bytes(len_bytes, self.packet));
+        self.packet += 1;
         let start = match self.pace {
             Pace::BackToBack => self.free_at,
             Pace::Even { utilisation } => {
@@ -131,9 +131,10 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::alpha::AlphaModel;
 
     fn arrivals(alpha: f64, pace: Pace, packets: &[(u32, u64)]) -> Vec<u64> {
-        let alpha = Alpha::new(alpha).unwrap();
+        let alpha = Alpha::new(AlphaModel::Scale, alpha, 0).unwrap();
         let mut line = Timeline::new(&Switch::default(), alpha, pace).unwrap();
         packets.iter().map(|(len, ns)| line.receive(*len, *ns)).collect()
     }
@@ -174,17 +175,29 @@ mod tests {
     }
 
     #[test]
-    fn alpha_shrinks_what_is_beyond_the_minimum() {
-        let of = |alpha, len| Alpha::new(alpha).unwrap().scaled(len);
-        assert_eq!([of(1.0, 1500), of(0.5, 1500), of(0.2, 1500), of(0.0, 1500)], [1500, 782, 351, 64]);
-        assert_eq!([of(1.0, 40), of(0.5, 40), of(0.0, 40)], [40, 52, 64]);
-        for step in 0..100 {
-            for len in [64, 65, 100, 1500, 65_535] {
-                let (less, more) = (f64::from(step) / 100.0, f64::from(step + 1) / 100.0);
-                assert!(of(less, len) <= of(more, len), "{step} {len}");
+    fn chunks_are_counted_as_by_division() {
+        for chunk_bytes in [1, 3, 7, 64, 80, 81, 1000, 65_535, 65_536] {
+            let switch = Switch { chunk_bytes, clock_ghz: 1.0 };
+            let line = Timeline::new(&switch, Alpha::ONE, Pace::BackToBack).unwrap();
+            let lens = (0..3000).chain([65_535, 65_536, EXACT_BELOW_BYTES - 1, EXACT_BELOW_BYTES, u32::MAX]);
+            for len in lens {
+                assert_eq!(
+                    line.cycles_of(len),
+                    u64::from(len.div_ceil(chunk_bytes).max(1)),
+                    "{len} {chunk_bytes}"
+                );
             }
         }
-        assert!(Alpha::new(1.1).is_err() && Alpha::new(f64::NAN).is_err());
+    }
+
+    #[test]
+    fn mean_cycles_are_those_of_alpha() {
+        let alpha = Alpha::new(AlphaModel::Mix, 0.5, 1).unwrap();
+        let mut line = Timeline::new(&Switch::default(), alpha, Pace::BackToBack).unwrap();
+        let mean = line.mean_cycles_of(1500);
+        let cycles = (0..100_000).map(|_| line.receive(1500, 0)).last().unwrap();
+        assert!((cycles as f64 / 100_000.0 - mean).abs() < 0.1, "{cycles} {mean}");
+        assert_eq!(line.mean_cycles_of(400), 5.0);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use hazard::config::{Action, Actions, Queues};
 use hazard::traffic::mixed;
-use hazard::{Alpha, Arrival, Hazards, Lock, Pace, Scheduler, Switch, Timeline, reference};
+use hazard::{Alpha, AlphaModel, Arrival, Hazards, Lock, Pace, Scheduler, Switch, Timeline, reference};
 
 const CONFIGURATIONS: u64 = 1000;
 
@@ -33,7 +33,7 @@ fn actions(draw: &mut Draw) -> Actions {
 
 fn arrivals(draw: &mut Draw, actions: &Actions) -> Vec<Arrival> {
     let switch = Switch { chunk_bytes: draw.one_of(&[40, 80, 200]), clock_ghz: 1.0 };
-    let alpha = Alpha::new(draw.one_of(&[0.0, 0.2, 1.0])).unwrap();
+    let alpha = Alpha::new(AlphaModel::Mix, draw.one_of(&[0.0, 0.2, 1.0]), draw.0).unwrap();
     let pace = match draw.number(0, 2) {
         0 => Pace::BackToBack,
         1 => Pace::Even { utilisation: draw.one_of(&[0.3, 0.9, 1.0]) },

@@ -151,24 +151,44 @@ impl Generator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::alpha::{Alpha, AlphaModel};
     use crate::config::Switch;
-    use crate::timeline::{Alpha, Pace, Timeline};
+    use crate::timeline::{Pace, Timeline};
 
-    fn mean_cycles(profile: Profile, alpha: f64) -> f64 {
+    fn mean_cycles(profile: Profile, model: AlphaModel, alpha: f64) -> f64 {
         let flows = Flows::zipf(16, 1.0, 0.0).unwrap();
         let mut generator = Generator::new(profile.sizes().unwrap(), flows, &[], 1);
         let mut batch = Batch::new(0);
-        generator.fill(&mut batch, 400_000);
-        let line = Timeline::new(&Switch::default(), Alpha::new(alpha).unwrap(), Pace::BackToBack).unwrap();
-        batch.len_bytes.iter().map(|len| line.cycles_of(*len)).sum::<u64>() as f64 / 400_000.0
+        generator.fill(&mut batch, 200_000);
+        let alpha = Alpha::new(model, alpha, 1).unwrap();
+        let mut line = Timeline::new(&Switch::default(), alpha, Pace::BackToBack).unwrap();
+        batch.len_bytes.iter().for_each(|len| {
+            line.receive(*len, 0);
+        });
+        line.line_cycles() as f64 / 200_000.0
     }
 
     #[test]
     fn the_backbone_is_as_busy_as_the_published_one() {
-        assert!((mean_cycles(Profile::Backbone, 1.0) - 10.26).abs() < 0.05);
-        let scaled = mean_cycles(Profile::Backbone, 0.2);
+        assert!((mean_cycles(Profile::Backbone, AlphaModel::Mix, 1.0) - 10.26).abs() < 0.05);
+        let scaled = mean_cycles(Profile::Backbone, AlphaModel::Scale, 0.2);
         assert!(scaled > 3.0 && scaled < 3.2, "{scaled}");
-        assert_eq!(mean_cycles(Profile::Backbone, 0.0), 1.0);
+    }
+
+    #[test]
+    fn mean_lengths_rise_with_alpha() {
+        for profile in [Profile::Backbone, Profile::DataCentre, Profile::Imix, Profile::Fixed(1500)] {
+            for model in [AlphaModel::Mix, AlphaModel::Scale] {
+                let of = |step| mean_cycles(profile, model, f64::from(step) / 10.0);
+                let means: Vec<f64> = (0..=10).map(of).collect();
+                assert!(means.is_sorted() && means[0] == 1.0, "{profile} {model}: {means:?}");
+            }
+        }
+        // Published for the backbone; there, at alpha = 0, one packet in a hundred stays long.
+        for (alpha, published) in [(0.2, 3.5), (0.4, 5.5), (0.6, 7.3), (0.8, 8.9), (1.0, 10.3)] {
+            let mean = mean_cycles(Profile::Backbone, AlphaModel::Mix, alpha);
+            assert!((mean / published - 1.0f64).abs() < 0.035, "{alpha}: {mean}, published {published}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Distributions of packet lengths.
 
 use super::{Alias, Chance};
-use crate::timeline::{Alpha, Timeline};
+use crate::alpha::{Alpha, Shrink};
+use crate::timeline::Timeline;
 use std::fmt;
 
 /// The largest length that is counted separately.
@@ -176,31 +177,42 @@ impl SizeCounts {
         sum / (self.n.max(1)) as f64
     }
 
-    /// Returns the cycles that all packets occupy the line.
-    pub fn line_cycles(&self, line: &Timeline) -> u64 {
-        self.counts.iter().enumerate().map(|(len, n)| n * line.cycles_of(len as u32)).sum()
+    fn lengths(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        (0..).zip(&self.counts).filter(|(_, n)| **n > 0).map(|(len, n)| (len, *n))
     }
 
-    /// Lengths with the share of packets that are not longer, after scaling: ascending, the last share 1. At most
+    /// Returns the cycles that all packets occupy the line: expected ones, where alpha draws lengths.
+    pub fn line_cycles(&self, line: &Timeline) -> u64 {
+        let cycles: f64 = self.lengths().map(|(len, n)| n as f64 * line.mean_cycles_of(len)).sum();
+        cycles.round() as u64
+    }
+
+    /// Lengths with the share of packets that are not longer, under alpha: ascending, the last share 1. At most
     /// `n_points_max` where the curve rises, and both ends of every step.
     pub fn cdf(&self, alpha: Alpha, n_points_max: usize) -> Vec<(u32, f64)> {
-        let mut scaled = vec![0u64; LEN_BYTES_MAX as usize + 1];
-        for (len, n) in self.counts.iter().enumerate().filter(|(_, n)| **n > 0) {
-            scaled[alpha.scaled(len as u32).min(LEN_BYTES_MAX) as usize] += n;
+        let shrink = Shrink::new(alpha);
+        let mut shares = vec![0.0; LEN_BYTES_MAX as usize + 1];
+        for (len, n) in self.lengths() {
+            shrink.for_each_len(len, |len, share| {
+                shares[len.min(LEN_BYTES_MAX) as usize] += n as f64 / self.n as f64 * share;
+            });
         }
+        let last = shares.iter().rposition(|share| *share > 0.0).unwrap_or(0);
         let step = 1.0 / n_points_max.max(1) as f64;
         let mut points: Vec<(u32, f64)> = Vec::new();
-        let (mut so_far, mut pending) = (0u64, None);
-        for (len, n) in scaled.iter().enumerate().filter(|(_, n)| **n > 0) {
-            let before = so_far as f64 / self.n as f64;
-            so_far += n;
-            let share = so_far as f64 / self.n as f64;
+        let (mut so_far, mut pending) = (0.0, None);
+        for (len, own) in shares.iter().enumerate().filter(|(_, share)| **share > 0.0) {
+            let before = so_far;
+            so_far += own;
+            let is_last = len == last;
+            // Rounding must not leave the end of the curve below or above 1.
+            let share = if is_last { 1.0 } else { so_far };
             let len = len as u32;
             let is_step = points.last().is_none_or(|(_, shown)| share - shown >= step);
-            if is_step || so_far == self.n {
+            if is_step || is_last {
                 // The last point left out before a step is the foot of the step.
                 points.extend(pending.take());
-                if points.last().is_none_or(|(shown, _)| *shown < len) && *n as f64 / self.n as f64 >= step {
+                if points.last().is_none_or(|(shown, _)| *shown < len) && *own >= step {
                     points.push((len, before));
                 }
                 points.push((len, share));
@@ -216,6 +228,7 @@ impl SizeCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::alpha::AlphaModel;
 
     fn shares(sizes: &Sizes, up_to: &[u32]) -> Vec<f64> {
         let mut chance = Chance::new(7);
@@ -258,6 +271,6 @@ mod tests {
         }
         let cdf = counts.cdf(Alpha::ONE, 10);
         assert_eq!(cdf, [(64, 0.0), (64, 0.5), (66, 0.52), (1500, 0.52), (1500, 1.0)]);
-        assert_eq!(counts.cdf(Alpha::new(0.0).unwrap(), 10), [(64, 0.0), (64, 1.0)]);
+        assert_eq!(counts.cdf(Alpha::new(AlphaModel::Mix, 0.0, 1).unwrap(), 10), [(64, 0.0), (64, 1.0)]);
     }
 }

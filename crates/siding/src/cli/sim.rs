@@ -42,6 +42,14 @@ pub enum MetricArg {
     Drops,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AlphaModelArg {
+    /// A share alpha of the packets keeps its length, the others become short, about 64 + 300 alpha bytes
+    Mix,
+    /// Each packet keeps a share alpha of its length beyond 64 bytes
+    Scale,
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Traffic")]
 pub struct SimTrafficArgs {
@@ -66,7 +74,7 @@ pub struct SimTrafficArgs {
     /// The chance that a packet belongs to the flow of the one before
     #[arg(long, value_name = "P", conflicts_with = "trace")]
     pub trains: Option<f64>,
-    /// Seed of made-up packets
+    /// Seed of made-up packets, and of the choice which packets --alpha shortens
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// How busy the line is; below 1, packets have gaps in proportion to their length
@@ -75,9 +83,13 @@ pub struct SimTrafficArgs {
     /// Keep the trace's own times, stretched so that the line is as busy as --utilisation says
     #[arg(long, requires = "trace")]
     pub trace_times: bool,
-    /// How much of each packet's length beyond 64 bytes is kept [default: 1, of figures 0,0.2,...,1]
+    /// How much is left of the lengths, from 0 (all packets have 64 bytes) to 1 (as they are) [default: 1, of figures
+    /// 0,0.2,...,1]
     #[arg(long, value_name = "A,...", value_delimiter = ',')]
     pub alpha: Vec<f64>,
+    /// The function by which --alpha shortens packets
+    #[arg(long, value_enum, value_name = "MODEL", default_value = "mix")]
+    pub alpha_model: AlphaModelArg,
 }
 
 #[derive(Debug, Args)]

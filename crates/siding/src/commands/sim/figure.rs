@@ -1,13 +1,13 @@
 //! The published figures of `siding sim`.
 
-use super::grid::{Frame, Point, QUEUE_CAPACITY, alphas, mixes};
+use super::grid::{Frame, Point, QUEUE_CAPACITY, alphas, mixes, usage};
 use super::output::{heading, number, points_json, run_json};
 use super::sweep::Sweep;
 use super::traffic::{Problem, Survey, Traffic};
 use crate::cli::{FigureArg, MetricArg, PolicyArg, SimArgs};
 use bench::chart::{Across, Chart, Origin, Series, Upwards};
+use hazard::Queues;
 use hazard::traffic::{Key, Profile};
-use hazard::{Alpha, Queues};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -31,7 +31,7 @@ pub fn figure(
     sweep: &Sweep,
 ) -> Result<Figure, Problem> {
     let mut chart = match which {
-        FigureArg::Sizes => sizes(args, survey)?,
+        FigureArg::Sizes => sizes(args, survey, frame)?,
         FigureArg::Hazards | FigureArg::Lock | FigureArg::Flow => Chart::default(),
     };
     let mut json = run_json(traffic, survey, frame);
@@ -141,11 +141,10 @@ fn metric(which: FigureArg, args: &SimArgs) -> (&'static str, f64) {
     }
 }
 
-fn sizes(args: &SimArgs, survey: &Survey) -> Result<Chart, Problem> {
+fn sizes(args: &SimArgs, survey: &Survey, frame: &Frame) -> Result<Chart, Problem> {
     let mut chart = Chart::default();
     for alpha in alphas(args, &ALPHAS) {
-        let scaled = Alpha::new(alpha).map_err(super::grid::usage)?;
-        let points = survey.sizes.cdf(scaled, CDF_POINTS);
+        let points = survey.sizes.cdf(frame.alpha(alpha).map_err(usage)?, CDF_POINTS);
         let points = points.into_iter().map(|(len, share)| (f64::from(len), share)).collect();
         chart.series.push(Series { name: format!("alpha = {alpha}"), points, origin: Origin::Ours });
     }

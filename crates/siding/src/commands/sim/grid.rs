@@ -1,10 +1,12 @@
 //! Simulated points of a run of `siding sim`, which form a grid.
 
 use super::traffic::{Problem, Survey};
-use crate::cli::{LengthList, PolicyArg, SimArgs};
+use crate::cli::{AlphaModelArg, FigureArg, LengthList, PolicyArg, SimArgs};
 use crate::output::Exit;
 use hazard::traffic::Key;
-use hazard::{Action, Actions, Alpha, ConfigError, Pace, Policy, Queues, Setup, Switch, Timeline};
+use hazard::{
+    Action, Actions, Alpha, AlphaModel, ConfigError, Pace, Policy, Queues, Setup, Switch, Timeline,
+};
 use serde_json::{Value, json};
 
 pub const QUEUE_CAPACITY: u32 = 100;
@@ -29,6 +31,11 @@ pub struct Point {
 pub struct Frame {
     pub switch: Switch,
     pub has_trace_times: bool,
+    pub alpha_model: AlphaModel,
+    /// Seed of the choice which packets alpha shortens.
+    pub seed: u64,
+    /// Whether any point has an alpha other than 0 and 1, so that the model matters.
+    pub has_alpha: bool,
 }
 
 pub fn usage(error: impl std::fmt::Display) -> Problem {
@@ -39,7 +46,20 @@ impl Frame {
     pub fn new(args: &SimArgs) -> Result<Frame, Problem> {
         let switch = Switch { chunk_bytes: args.switch.chunk_bytes, clock_ghz: args.switch.clock_ghz };
         switch.check().map_err(usage)?;
-        Ok(Frame { switch, has_trace_times: args.traffic.trace_times })
+        let alpha_model = match args.traffic.alpha_model {
+            AlphaModelArg::Mix => AlphaModel::Mix,
+            AlphaModelArg::Scale => AlphaModel::Scale,
+        };
+        let has_alpha = match args.traffic.alpha.as_slice() {
+            [] => args.figure.is_some_and(|figure| figure != FigureArg::Flow),
+            given => given.iter().any(|alpha| ![0.0, 1.0].contains(alpha)),
+        };
+        let (has_trace_times, seed) = (args.traffic.trace_times, args.traffic.seed);
+        Ok(Frame { switch, has_trace_times, alpha_model, seed, has_alpha })
+    }
+
+    pub fn alpha(&self, value: f64) -> Result<Alpha, ConfigError> {
+        Alpha::new(self.alpha_model, value, self.seed)
     }
 }
 
@@ -59,7 +79,7 @@ impl Point {
 
     /// `keys` are the columns of the batches.
     pub fn setup(&self, frame: &Frame, survey: &Survey, keys: &[Key]) -> Result<Setup, ConfigError> {
-        let alpha = Alpha::new(self.alpha)?;
+        let alpha = frame.alpha(self.alpha)?;
         let pace = if frame.has_trace_times {
             let line = Timeline::new(&frame.switch, alpha, Pace::BackToBack)?;
             Pace::of_trace(survey.sizes.line_cycles(&line), survey.duration_ns, self.utilisation)?

@@ -3,7 +3,7 @@
 use super::grid::{Frame, Point};
 use super::traffic::{Survey, Traffic};
 use crate::cli::PolicyArg;
-use hazard::{Alpha, Finished, Outcome, Pace, Timeline};
+use hazard::{Alpha, AlphaModel, Finished, Outcome, Pace, Timeline};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -57,6 +57,7 @@ pub fn run_json(traffic: &Traffic, survey: &Survey, frame: &Frame) -> Value {
         "version": 1,
         "siding": env!("CARGO_PKG_VERSION"),
         "traffic": traffic.json(survey),
+        "alpha_model": frame.alpha_model.name(),
         "switch": {
             "chunk_bytes": frame.switch.chunk_bytes,
             "clock_ghz": frame.switch.clock_ghz,
@@ -83,6 +84,14 @@ pub fn heading(traffic: &Traffic, survey: &Survey, frame: &Frame) -> String {
         frame.switch.clock_ghz,
         frame.switch.line_rate_gbps(),
     );
+    if frame.has_alpha {
+        text.push_str(match frame.alpha_model {
+            AlphaModel::Mix => {
+                "alpha: a share alpha of the packets keeps its length, the others become short\n"
+            }
+            AlphaModel::Scale => "alpha: each packet keeps a share alpha of its length beyond 64 bytes\n",
+        });
+    }
     if survey.n_other > 0 {
         let _ =
             writeln!(text, "{} packets are not IP: keys of IP fields are the same for them", survey.n_other);

@@ -126,8 +126,10 @@ impl Sweep<'_> {
     /// Results are good for the same packets and the same switch only.
     fn identity(&self) -> Value {
         json!({
-            "siding_sim_state": 1,
+            "siding_sim_state": 2,
             "traffic": self.traffic.json(self.survey),
+            "alpha_model": self.frame.alpha_model.name(),
+            "seed": self.frame.seed,
             "chunk_bytes": self.frame.switch.chunk_bytes,
             "trace_times": self.frame.has_trace_times,
         })
