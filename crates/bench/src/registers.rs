@@ -102,7 +102,7 @@ fn simulated(n_workers: u64, n_cells: u64, is_sharded: bool, cycles: f64, window
         (random >> 33) as f64 / (1u64 << 31) as f64
     };
     let mut next = vec![0.0; usize::try_from(n_workers).unwrap_or(1).max(1)];
-    let mut hazards = Hazards::new();
+    let mut hazards = Hazards::new(action.lock_cycles);
     for _ in 0..SIMULATED_PACKETS {
         let (worker, at) = next
             .iter()

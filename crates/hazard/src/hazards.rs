@@ -1,7 +1,6 @@
 //! The model without locks: counts the packets that enter the action pipeline too early.
 
 use crate::config::Action;
-use std::collections::VecDeque;
 
 /// The hazards of one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,68 +20,77 @@ pub struct Met {
 pub struct Hazards {
     /// Cycle in which the last of all read-modify-writes so far ends.
     all_end_at: u64,
-    /// Ends and keys of those that may not have ended, in the order in which they entered.
-    under_way: VecDeque<(u64, u64)>,
-    /// Number of these by the low bits of their keys. It is mostly 0, which saves the search.
-    n_by_key: Vec<u32>,
+    /// The same by the low bits of keys. Mostly none is under way, which saves the search.
+    end_at_by_key: Vec<u64>,
+    /// The last packets: a ring with room for all that may be under way.
+    entered: Vec<Entered>,
+    /// Packets that entered to change state.
+    n_entered: u64,
+    lock_cycles_max: u64,
     n_packets: u64,
     n_any: u64,
     n_same_key: u64,
 }
 
-const KEY_SLOTS: usize = 1024;
-
-impl Default for Hazards {
-    fn default() -> Hazards {
-        Hazards {
-            all_end_at: 0,
-            under_way: VecDeque::new(),
-            n_by_key: vec![0; KEY_SLOTS],
-            n_packets: 0,
-            n_any: 0,
-            n_same_key: 0,
-        }
-    }
+#[derive(Clone, Copy, Debug, Default)]
+struct Entered {
+    cycle: u64,
+    end: u64,
+    key: u64,
 }
+
+const KEY_SLOTS: usize = 1024;
 
 fn slot(key: u64) -> usize {
     key as usize % KEY_SLOTS
 }
 
 impl Hazards {
-    pub fn new() -> Hazards {
-        Hazards::default()
+    /// `lock_cycles_max` is the longest read-modify-write of any packet.
+    pub fn new(lock_cycles_max: u32) -> Hazards {
+        Hazards {
+            all_end_at: 0,
+            end_at_by_key: vec![0; KEY_SLOTS],
+            // One packet enters in a cycle; some more for callers whose cycles do not strictly ascend.
+            entered: vec![Entered::default(); (lock_cycles_max as usize).max(64).next_power_of_two()],
+            n_entered: 0,
+            lock_cycles_max: lock_cycles_max.into(),
+            n_packets: 0,
+            n_any: 0,
+            n_same_key: 0,
+        }
     }
 
     /// A packet that has arrived. Cycles ascend.
     #[inline]
     pub fn enter(&mut self, cycle: u64, key: u64, action: Action) -> Met {
+        debug_assert!(u64::from(action.lock_cycles) <= self.lock_cycles_max);
         self.n_packets += 1;
         if action.lock_cycles == 0 {
             return Met::default();
         }
-        let met = Met { any: self.all_end_at > cycle, same_key: self.meets_same_key(cycle, key) };
         let end = cycle + u64::from(action.lock_cycles);
+        let end_at_of_key = &mut self.end_at_by_key[slot(key)];
+        let may_meet_same_key = *end_at_of_key > cycle;
+        *end_at_of_key = end.max(*end_at_of_key);
+        let same_key = may_meet_same_key && self.meets_same_key(cycle, key);
+        let met = Met { any: self.all_end_at > cycle, same_key };
         self.all_end_at = self.all_end_at.max(end);
-        self.under_way.push_back((end, key));
-        self.n_by_key[slot(key)] += 1;
+        let at = self.n_entered as usize & (self.entered.len() - 1);
+        self.entered[at] = Entered { cycle, end, key };
+        self.n_entered += 1;
         self.n_any += u64::from(met.any);
         self.n_same_key += u64::from(met.same_key);
         met
     }
 
-    #[inline]
-    fn meets_same_key(&mut self, cycle: u64, key: u64) -> bool {
-        // Where actions differ a long one in front keeps short ones behind it that have ended: at most as many as
-        // the longest has cycles, because one packet enters in a cycle.
-        while let Some((end, ended)) = self.under_way.front()
-            && *end <= cycle
-        {
-            self.n_by_key[slot(*ended)] -= 1;
-            self.under_way.pop_front();
-        }
-        self.n_by_key[slot(key)] > 0
-            && self.under_way.iter().rev().any(|(end, other)| *other == key && *end > cycle)
+    /// Searches the packets that may be under way, from the last one on.
+    fn meets_same_key(&self, cycle: u64, key: u64) -> bool {
+        let n = self.n_entered.min(self.entered.len() as u64);
+        let last =
+            (1..=n).map(|back| &self.entered[(self.n_entered - back) as usize & (self.entered.len() - 1)]);
+        let mut may_be_under_way = last.take_while(|earlier| earlier.cycle + self.lock_cycles_max > cycle);
+        may_be_under_way.any(|earlier| earlier.key == key && earlier.end > cycle)
     }
 
     /// `cycles` is how long the input took.
@@ -131,7 +139,8 @@ mod tests {
 
     /// Returns, for packets given as (arrival, key), which of them met any packet, and which met one with the same key.
     fn met(actions: &[Action], packets: &[(u64, u64)]) -> [Vec<bool>; 2] {
-        let mut hazards = Hazards::new();
+        let lock_cycles_max = actions.iter().map(|action| action.lock_cycles).max().unwrap();
+        let mut hazards = Hazards::new(lock_cycles_max);
         let each = packets.iter().zip(actions.iter().cycle());
         let met: Vec<Met> = each.map(|((cycle, key), action)| hazards.enter(*cycle, *key, *action)).collect();
         [met.iter().map(|m| m.any).collect(), met.iter().map(|m| m.same_key).collect()]

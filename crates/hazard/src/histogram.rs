@@ -1,4 +1,4 @@
-//! Counts of durations in cycles, in a memory that does not grow.
+//! Counts of durations in cycles (and of packets in a queue), in a memory that does not grow.
 
 /// Exact below this; above, 2^SUB_BITS steps to each power of two.
 const EXACT: u64 = 1 << (SUB_BITS + 1);
@@ -75,6 +75,26 @@ fn largest_of(bucket: usize) -> u64 {
     let top = at - (shift << SUB_BITS);
     let end = (u128::from(top) + 1) << shift;
     u64::try_from(end - 1).unwrap_or(u64::MAX)
+}
+
+/// Times that packets wait, from having arrived to the start of their action.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Wait {
+    pub mean_cycles: f64,
+    pub p50_cycles: u64,
+    pub p99_cycles: u64,
+    pub max_cycles: u64,
+}
+
+impl Wait {
+    pub(crate) fn of(waits: &Histogram) -> Wait {
+        Wait {
+            mean_cycles: waits.mean(),
+            p50_cycles: waits.percentile(0.5),
+            p99_cycles: waits.percentile(0.99),
+            max_cycles: waits.max(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub mod traffic;
 pub use alpha::{Alpha, AlphaModel, LEN_BYTES_MIN, Shrink};
 pub use config::{Action, Actions, ConfigError, Queues, Switch};
 pub use hazards::{HazardResult, Hazards, Met};
-pub use histogram::Histogram;
+pub use histogram::{Histogram, Wait};
 pub use lock::{Lock, LockResult, Passed};
 pub use queues::{Arrival, Event, QueueResult, Scheduler};
 pub use simulation::{Finished, Outcome, Policy, Setup, Simulation};

@@ -2,7 +2,7 @@
 
 use crate::config::Action;
 use crate::hazards::ratio;
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, Wait};
 
 /// The times of a packet at the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Lock {
     /// The cycle after the last start: one packet starts in a cycle.
     next_start: u64,
     left_at: u64,
-    wait_cycles_max: u64,
+    wait: Histogram,
     latency: Histogram,
 }
 
@@ -43,7 +43,7 @@ impl Lock {
         self.next_start = start + 1;
         let left_at = start + u64::from(action.cycles);
         self.left_at = self.left_at.max(left_at);
-        self.wait_cycles_max = self.wait_cycles_max.max(start - cycle);
+        self.wait.record(start - cycle);
         self.latency.record(left_at - cycle);
         Passed { start, latency_cycles: left_at - cycle }
     }
@@ -58,7 +58,7 @@ impl Lock {
             latency_p50_cycles: self.latency.percentile(0.5),
             latency_p99_cycles: self.latency.percentile(0.99),
             latency_max_cycles: self.latency.max(),
-            wait_cycles_max: self.wait_cycles_max,
+            wait: Wait::of(&self.wait),
         }
     }
 }
@@ -73,8 +73,8 @@ pub struct LockResult {
     pub latency_p50_cycles: u64,
     pub latency_p99_cycles: u64,
     pub latency_max_cycles: u64,
-    /// The longest wait for the lock: how full the queue gets, in cycles of work.
-    pub wait_cycles_max: u64,
+    /// Waits for the lock: how full the queue gets, in cycles of work.
+    pub wait: Wait,
 }
 
 #[cfg(test)]
@@ -94,6 +94,21 @@ mod tests {
     }
 
     #[test]
+    fn waits_are_latencies_without_the_action() {
+        let mut lock = Lock::new();
+        [1, 2, 8, 9].iter().for_each(|cycle| {
+            lock.pass(*cycle, Action::new(3));
+        });
+        let result = lock.result(9);
+        assert_eq!(
+            (result.latency_p50_cycles, result.latency_max_cycles, result.latency_mean_cycles),
+            (3, 5, 4.0)
+        );
+        let wait = Wait { mean_cycles: 1.0, p50_cycles: 0, p99_cycles: 2, max_cycles: 2 };
+        assert_eq!(result.wait, wait);
+    }
+
+    #[test]
     fn readers_pass_but_not_each_other() {
         let (write, read) = (Action::new(5), Action::read_only(5));
         // The reader starts while the lock is held; the second writer when it is free.
@@ -108,7 +123,7 @@ mod tests {
             lock.pass(packet * 10, Action::new(8));
         }
         let result = lock.result(1000);
-        assert_eq!((result.latency_p99_cycles, result.wait_cycles_max), (8, 0));
+        assert_eq!((result.latency_p99_cycles, result.wait.max_cycles), (8, 0));
         // The last one starts when the line is done.
         assert!((result.throughput - 1000.0 / 1008.0).abs() < 1e-9);
     }
@@ -121,6 +136,6 @@ mod tests {
         });
         assert!((lock.result(100_000).throughput - 10.0 / 16.0).abs() < 1e-3);
         // The last has waited for what all before it took longer.
-        assert_eq!(lock.result(100_000).wait_cycles_max, 9_999 * 6);
+        assert_eq!(lock.result(100_000).wait.max_cycles, 9_999 * 6);
     }
 }

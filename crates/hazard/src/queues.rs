@@ -2,7 +2,7 @@
 
 use crate::config::{Action, ConfigError, Queues};
 use crate::hazards::ratio;
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, Wait};
 use std::collections::VecDeque;
 
 /// An event in the life of a packet.
@@ -59,7 +59,46 @@ pub struct Scheduler {
     turn: u32,
     n_waiting: u64,
     totals: Totals,
+    fullest: Fullest,
+    wait: Histogram,
     latency: Histogram,
+}
+
+/// The number of packets in the fullest queue.
+#[derive(Clone, Debug)]
+struct Fullest {
+    /// Number of queues by the number of packets in them; index 0 is not kept.
+    n_by_packets: Vec<u32>,
+    now: usize,
+    /// As each arriving packet found it, itself included.
+    at_arrivals: Histogram,
+}
+
+impl Fullest {
+    fn new() -> Fullest {
+        Fullest { n_by_packets: vec![0; 2], now: 0, at_arrivals: Histogram::default() }
+    }
+
+    /// A queue has got its packet number `n`.
+    #[inline]
+    fn grown(&mut self, n: usize) {
+        if n >= self.n_by_packets.len() {
+            self.n_by_packets.resize(2 * n, 0);
+        }
+        self.n_by_packets[n - 1] = self.n_by_packets[n - 1].wrapping_sub(1);
+        self.n_by_packets[n] += 1;
+        self.now = self.now.max(n);
+    }
+
+    /// A queue of `n` packets has lost one.
+    #[inline]
+    fn shrunk(&mut self, n: usize) {
+        self.n_by_packets[n] -= 1;
+        self.n_by_packets[n - 1] = self.n_by_packets[n - 1].wrapping_add(1);
+        if self.now == n && self.n_by_packets[n] == 0 {
+            self.now = n - 1;
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,7 +107,6 @@ struct Totals {
     n_dropped: u64,
     bytes: u64,
     bytes_dropped: u64,
-    queue_packets_max: u64,
     all_queues_packets_max: u64,
     last_start: u64,
 }
@@ -89,6 +127,8 @@ impl Scheduler {
             turn: 0,
             n_waiting: 0,
             totals: Totals::default(),
+            fullest: Fullest::new(),
+            wait: Histogram::default(),
             latency: Histogram::default(),
         })
     }
@@ -107,12 +147,14 @@ impl Scheduler {
         if n_before >= self.config.queue_packets_max as usize {
             self.totals.n_dropped += 1;
             self.totals.bytes_dropped += u64::from(arrival.len_bytes);
+            self.fullest.at_arrivals.record(self.fullest.now as u64);
             told(Event::Drop { packet, cycle: arrival.cycle, queue });
             return;
         }
         waiting.push_back(Waiting { packet, cycle: arrival.cycle, lock, action: arrival.action });
         self.n_waiting += 1;
-        self.totals.queue_packets_max = self.totals.queue_packets_max.max(n_before as u64 + 1);
+        self.fullest.grown(n_before + 1);
+        self.fullest.at_arrivals.record(self.fullest.now as u64);
         self.totals.all_queues_packets_max = self.totals.all_queues_packets_max.max(self.n_waiting);
         if n_before == 0 {
             self.occupied[queue as usize / 64] |= 1 << (queue % 64);
@@ -188,6 +230,7 @@ impl Scheduler {
         if waiting.is_empty() {
             self.occupied[queue as usize / 64] &= !(1 << (queue % 64));
         }
+        self.fullest.shrunk(waiting.len() + 1);
         self.n_waiting -= 1;
         if head.action.lock_cycles > 0 {
             self.free_at[head.lock as usize] = cycle + u64::from(head.action.lock_cycles);
@@ -196,6 +239,7 @@ impl Scheduler {
         self.now = cycle + 1;
         self.wake_at = if self.n_waiting == 0 { NEVER } else { self.now };
         self.totals.last_start = cycle;
+        self.wait.record(cycle - head.cycle);
         self.latency.record(cycle - head.cycle + u64::from(head.action.cycles));
         told(Event::Start { packet: head.packet, cycle, queue });
     }
@@ -220,7 +264,9 @@ impl Scheduler {
             latency_p50_cycles: self.latency.percentile(0.5),
             latency_p99_cycles: self.latency.percentile(0.99),
             latency_max_cycles: self.latency.max(),
-            queue_packets_max: t.queue_packets_max,
+            wait: Wait::of(&self.wait),
+            queue_packets_p99: self.fullest.at_arrivals.percentile(0.99),
+            queue_packets_max: self.fullest.at_arrivals.max(),
             all_queues_packets_max: t.all_queues_packets_max,
         }
     }
@@ -240,6 +286,10 @@ pub struct QueueResult {
     pub latency_p50_cycles: u64,
     pub latency_p99_cycles: u64,
     pub latency_max_cycles: u64,
+    /// Time from arrival to the start, over the same packets.
+    pub wait: Wait,
+    /// The 99th percentile, over the arrivals, of the packets in the fullest queue.
+    pub queue_packets_p99: u64,
     /// The most that waited in one queue.
     pub queue_packets_max: u64,
     /// The most that waited in all queues together.
@@ -327,6 +377,11 @@ mod tests {
         assert_eq!((result.n_packets, result.n_dropped, result.drop_fraction), (4, 1, 0.25));
         assert_eq!((result.throughput, result.throughput_bytes), (0.75, 0.7));
         assert_eq!((result.latency_p50_cycles, result.latency_max_cycles), (3, 3));
-        assert_eq!((result.queue_packets_max, result.all_queues_packets_max), (1, 1));
+        // They waited for 0, 1 and 1 cycles.
+        assert_eq!((result.wait.p50_cycles, result.wait.max_cycles), (1, 1));
+        assert_eq!(
+            (result.queue_packets_p99, result.queue_packets_max, result.all_queues_packets_max),
+            (1, 1, 1)
+        );
     }
 }

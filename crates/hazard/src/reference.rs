@@ -41,10 +41,10 @@ pub fn lock(arrivals: &[Arrival]) -> Vec<u64> {
     starts
 }
 
-/// Everything that happens to packets before queues.
-pub fn queues(config: Queues, arrivals: &[Arrival]) -> Vec<Event> {
+/// Everything that happens to packets before queues, and the number of packets in the fullest queue after each arrival.
+pub fn queues(config: Queues, arrivals: &[Arrival]) -> (Vec<Event>, Vec<u64>) {
     let n_queues = config.n_queues as usize;
-    let mut events = Vec::new();
+    let (mut events, mut fullest) = (Vec::new(), Vec::new());
     let mut queues: Vec<VecDeque<usize>> = vec![VecDeque::new(); n_queues];
     let mut locked_for = vec![0u32; config.n_locks as usize];
     let lock_of = |packet: usize| arrivals[packet].update as u32 as usize % config.n_locks as usize;
@@ -58,6 +58,7 @@ pub fn queues(config: Queues, arrivals: &[Arrival]) -> Vec<Event> {
                 events.push(Event::Drop { packet: next as u64, cycle, queue: queue as u32 });
             }
             next += 1;
+            fullest.push(queues.iter().map(VecDeque::len).max().unwrap_or(0) as u64);
         }
         for step in 0..n_queues {
             let queue = (turn + step) % n_queues;
@@ -76,5 +77,5 @@ pub fn queues(config: Queues, arrivals: &[Arrival]) -> Vec<Event> {
         locked_for.iter_mut().for_each(|cycles| *cycles = cycles.saturating_sub(1));
         cycle += 1;
     }
-    events
+    (events, fullest)
 }

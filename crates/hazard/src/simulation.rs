@@ -7,6 +7,7 @@ use crate::lock::{Lock, LockResult};
 use crate::queues::{Arrival, QueueResult, Scheduler};
 use crate::timeline::{Pace, Timeline};
 use crate::traffic::Batch;
+use std::ops::Range;
 
 /// The mechanism that separates packets of the same state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,7 @@ pub struct Simulation {
     model: Model,
     lookup_key: usize,
     update_key: usize,
+    first_packet: u64,
     n_packets: u64,
 }
 
@@ -74,23 +76,34 @@ impl Simulation {
             line: Timeline::new(&setup.switch, setup.alpha, setup.pace)?,
             actions: setup.actions.clone(),
             model: match setup.policy {
-                Policy::None => Model::None(Hazards::new()),
+                Policy::None => Model::None(Hazards::new(setup.actions.lock_cycles_max())),
                 Policy::GlobalLock => Model::Lock(Box::default()),
                 Policy::Queues(queues) => Model::Queues(Box::new(Scheduler::new(queues)?)),
             },
             lookup_key: setup.lookup_key,
             update_key: setup.update_key,
+            first_packet: 0,
             n_packets: 0,
         })
     }
 
+    /// Numbers packets from this one on. The numbers say which action a packet has, and which alpha shortens.
+    pub fn from_packet(self, packet: u64) -> Simulation {
+        Simulation { line: self.line.from_packet(packet), first_packet: packet, ..self }
+    }
+
     /// The next packets. Keys whose column is missing are global.
     pub fn take(&mut self, batch: &Batch) {
+        self.take_range(batch, 0..batch.len());
+    }
+
+    /// Takes some packets of a batch.
+    pub fn take_range(&mut self, batch: &Batch, range: Range<usize>) {
         const NO_KEY: &[u64] = &[];
-        let column = |key: usize| batch.keys.get(key).map_or(NO_KEY, Vec::as_slice);
+        let column = |key: usize| batch.keys.get(key).map_or(NO_KEY, |column| &column[range.clone()]);
         let (lookups, updates) = (column(self.lookup_key), column(self.update_key));
-        let packets = batch.len_bytes.iter().zip(&batch.time_ns).enumerate();
-        let (line, actions, first) = (&mut self.line, &self.actions, self.n_packets);
+        let packets = batch.len_bytes[range.clone()].iter().zip(&batch.time_ns[range.clone()]).enumerate();
+        let (line, actions, first) = (&mut self.line, &self.actions, self.first_packet + self.n_packets);
         let key_of = |column: &[u64], at: usize| column.get(at).copied().unwrap_or(0);
         match &mut self.model {
             Model::None(hazards) => packets.for_each(|(i, (len_bytes, time_ns))| {
@@ -112,7 +125,7 @@ impl Simulation {
                 scheduler.arrive(arrival, &mut |_| {});
             }),
         }
-        self.n_packets += batch.len() as u64;
+        self.n_packets += range.len() as u64;
     }
 
     pub fn finish(mut self) -> Finished {

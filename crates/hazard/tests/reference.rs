@@ -2,7 +2,9 @@
 
 use hazard::config::{Action, Actions, Queues};
 use hazard::traffic::mixed;
-use hazard::{Alpha, AlphaModel, Arrival, Hazards, Lock, Pace, Scheduler, Switch, Timeline, reference};
+use hazard::{
+    Alpha, AlphaModel, Arrival, Event, Hazards, Lock, Pace, Scheduler, Switch, Timeline, reference,
+};
 
 const CONFIGURATIONS: u64 = 1000;
 
@@ -67,7 +69,7 @@ fn quick_models_do_what_plain_ones_do() {
         let actions = actions(&mut draw);
         let arrivals = arrivals(&mut draw, &actions);
 
-        let mut hazards = Hazards::new();
+        let mut hazards = Hazards::new(actions.lock_cycles_max());
         let met: Vec<_> = arrivals.iter().map(|a| hazards.enter(a.cycle, a.update, a.action)).collect();
         assert_eq!(met, reference::hazards(&arrivals), "configuration {configuration}");
         n_met += met.iter().filter(|met| met.same_key).count();
@@ -86,9 +88,19 @@ fn quick_models_do_what_plain_ones_do() {
         let mut tell = |event| events.push(event);
         arrivals.iter().for_each(|arrival| scheduler.arrive(*arrival, &mut tell));
         scheduler.finish(&mut tell);
-        assert_eq!(events, reference::queues(queues, &arrivals), "configuration {configuration}: {queues:?}");
+        let (expected, mut fullest) = reference::queues(queues, &arrivals);
+        assert_eq!(events, expected, "configuration {configuration}: {queues:?}");
 
         let result = scheduler.result(arrivals.last().map_or(0, |a| a.cycle));
+        fullest.sort_unstable();
+        assert_eq!(result.queue_packets_max, *fullest.last().unwrap(), "configuration {configuration}");
+        let at = (fullest.len() * 99).div_ceil(100) - 1;
+        assert_eq!(result.queue_packets_p99, fullest[at], "configuration {configuration}");
+        let waits = events.iter().filter_map(|event| match event {
+            Event::Start { packet, cycle, .. } => Some(cycle - arrivals[*packet as usize].cycle),
+            Event::Drop { .. } => None,
+        });
+        assert_eq!(result.wait.max_cycles, waits.max().unwrap(), "configuration {configuration}");
         assert_eq!(events.len(), arrivals.len());
         assert!(result.n_dropped <= result.n_packets && result.throughput <= 1.0);
         n_drops += result.n_dropped;
@@ -108,7 +120,7 @@ fn one_queue_with_room_and_one_lock_is_the_lock() {
         let mut scheduler = Scheduler::new(Queues::global(1000)).unwrap();
         let mut others = Vec::new();
         let mut tell = |event| {
-            if let hazard::Event::Start { cycle, .. } = event {
+            if let Event::Start { cycle, .. } = event {
                 others.push(cycle);
             }
         };

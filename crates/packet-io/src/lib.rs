@@ -53,7 +53,7 @@ pub use interface_error::{InterfaceCause, InterfaceError};
 pub use live::{AfPacketOptions, AfPacketPort, TapOptions, TapPort, Waiter, interface_names, wait_for_input};
 pub use memory_port::MemoryPort;
 pub use mirror::PcapMirror;
-pub use packet::{LINK_TYPE_ETHERNET, Packet};
+pub use packet::{LINK_TYPE_ETHERNET, Packet, PacketRef};
 pub use port::{LinkState, Port, PortError, PortId};
 pub use reader::{Interface, PacketReader};
 pub use stats::PortStats;

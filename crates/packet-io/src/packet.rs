@@ -36,6 +36,29 @@ pub struct Packet {
     pub interface: u32,
 }
 
+/// A packet of a capture whose bytes are still in the reader's buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketRef<'a> {
+    /// As in [`Packet`].
+    pub data: &'a [u8],
+    pub timestamp_ns: u64,
+    pub original_len_bytes: u32,
+    pub interface: u32,
+    /// Link type of the interface; 1 is Ethernet.
+    pub link_type: u16,
+}
+
+impl PacketRef<'_> {
+    pub fn to_packet(self) -> Packet {
+        Packet {
+            data: self.data.to_vec(),
+            timestamp_ns: self.timestamp_ns,
+            original_len_bytes: self.original_len_bytes,
+            interface: self.interface,
+        }
+    }
+}
+
 impl Packet {
     /// Creates a complete packet at time 0.
     pub fn new(data: impl Into<Vec<u8>>) -> Packet {

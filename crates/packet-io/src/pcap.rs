@@ -1,8 +1,8 @@
 //! Records of pcap files.
 
+use crate::Damage;
 use crate::limits::PACKET_BYTES_MAX;
-use crate::{Damage, Packet};
-use pcap_parser::pcap::{parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header};
+use pcap_parser::pcap::parse_pcap_header;
 
 pub(crate) const HEADER_BYTES: usize = 24;
 pub(crate) const RECORD_HEADER_BYTES: usize = 16;
@@ -44,8 +44,8 @@ pub(crate) fn header(bytes: &[u8]) -> Result<PcapFormat, Damage> {
 }
 
 impl PcapFormat {
-    /// Returns the number of data bytes of a record, given its [`RECORD_HEADER_BYTES`].
-    pub(crate) fn captured_bytes(&self, header: &[u8]) -> Result<u32, Damage> {
+    /// Locates the packet in a record, given its [`RECORD_HEADER_BYTES`].
+    pub(crate) fn record(&self, header: &[u8]) -> Result<PacketSpan, Damage> {
         let word = |at: usize| {
             let mut word = [0; 4];
             word.copy_from_slice(&header[at..at + 4]);
@@ -58,21 +58,26 @@ impl PcapFormat {
         if captured_bytes > original_bytes {
             return Err(Damage::CapturedMoreThanOriginal { captured_bytes, original_bytes });
         }
-        Ok(captured_bytes)
-    }
-
-    /// Converts a complete record to a packet.
-    pub(crate) fn packet(&self, record: &[u8]) -> Result<Packet, Damage> {
-        let parsed = if self.big_endian { parse_pcap_frame_be(record) } else { parse_pcap_frame(record) };
-        let Ok((_, record)) = parsed else {
-            return Err(Damage::Malformed { block: "a packet record" });
-        };
-        let fraction_ns = u64::from(record.ts_usec) * if self.nanoseconds { 1 } else { 1000 };
-        Ok(Packet {
-            data: record.data.to_vec(),
-            timestamp_ns: u64::from(record.ts_sec) * 1_000_000_000 + fraction_ns,
-            original_len_bytes: record.origlen,
+        let fraction_ns = u64::from(word(4)) * if self.nanoseconds { 1 } else { 1000 };
+        let end = RECORD_HEADER_BYTES + captured_bytes as usize;
+        Ok(PacketSpan {
+            record_bytes: end,
+            data: (RECORD_HEADER_BYTES, end),
+            timestamp_ns: u64::from(word(0)) * 1_000_000_000 + fraction_ns,
+            original_len_bytes: original_bytes,
             interface: 0,
         })
     }
+}
+
+/// A packet within its record or block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PacketSpan {
+    /// Bytes of the whole record.
+    pub(crate) record_bytes: usize,
+    /// First byte of the data within the record, and the byte after the last.
+    pub(crate) data: (usize, usize),
+    pub(crate) timestamp_ns: u64,
+    pub(crate) original_len_bytes: u32,
+    pub(crate) interface: u32,
 }

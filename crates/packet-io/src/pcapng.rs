@@ -1,12 +1,12 @@
 //! Blocks of pcapng files.
 
 use crate::limits::{BLOCK_BYTES_MAX, INTERFACES_MAX, NAME_BYTES_MAX, PACKET_BYTES_MAX};
+use crate::pcap::PacketSpan;
 use crate::time::Clock;
-use crate::{Damage, Interface, Packet};
+use crate::{Damage, Interface};
 use pcap_parser::pcapng::{
     Block, InterfaceDescriptionBlock, OptionCode, PcapNGOption, parse_block_be, parse_block_le,
 };
-use pcap_parser::traits::PcapNGPacketBlock;
 
 /// Size of an empty block: type, length, length again.
 pub(crate) const BLOCK_BYTES_MIN: usize = 12;
@@ -15,6 +15,10 @@ pub(crate) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
+
+/// First byte of a packet in its block.
+const SIMPLE_PACKET_DATA: usize = 12;
+const ENHANCED_PACKET_DATA: usize = 28;
 
 /// State of the sections read so far.
 #[derive(Debug, Default)]
@@ -38,7 +42,7 @@ pub(crate) struct BlockHeader {
 /// Contents of a parsed block.
 #[derive(Debug)]
 pub(crate) enum Content {
-    Packet(Packet),
+    Packet(PacketSpan),
     Interface(Interface),
     Nothing,
 }
@@ -99,7 +103,7 @@ impl Sections {
     /// Parses a complete block whose header and trailer agree.
     pub(crate) fn block(&mut self, header: &BlockHeader, bytes: &[u8]) -> Result<Content, Damage> {
         if header.kind == ENHANCED_PACKET {
-            self.check_enhanced_packet(header, bytes)?;
+            return self.enhanced_packet(header, bytes);
         }
         let parsed = if self.big_endian { parse_block_be(bytes) } else { parse_block_le(bytes) };
         let Ok((_, block)) = parsed else {
@@ -118,18 +122,6 @@ impl Sections {
                 Ok(Content::Nothing)
             }
             Block::InterfaceDescription(interface) => self.interface(&interface),
-            Block::EnhancedPacket(packet) => {
-                let Some((clock, _)) = self.interfaces.get(packet.if_id as usize).copied() else {
-                    return Err(self.unknown_interface(packet.if_id));
-                };
-                let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
-                Ok(Content::Packet(Packet {
-                    data: packet.packet_data().to_vec(),
-                    timestamp_ns: clock.ns(ticks),
-                    original_len_bytes: packet.origlen,
-                    interface: (self.n_interfaces_before + packet.if_id as usize) as u32,
-                }))
-            }
             Block::SimplePacket(packet) => {
                 let Some((_, snap_len_bytes)) = self.interfaces.first().copied() else {
                     return Err(self.unknown_interface(0));
@@ -142,11 +134,12 @@ impl Sections {
                     return Err(Damage::PacketTooLong { claimed_bytes: captured_bytes });
                 }
                 let room_bytes = header.len_bytes - 16;
-                let Some(data) = packet.data.get(..captured_bytes as usize) else {
+                if captured_bytes > room_bytes {
                     return Err(Damage::PacketBeyondBlock { captured_bytes, room_bytes });
-                };
-                Ok(Content::Packet(Packet {
-                    data: data.to_vec(),
+                }
+                Ok(Content::Packet(PacketSpan {
+                    record_bytes: header.len_bytes as usize,
+                    data: (SIMPLE_PACKET_DATA, SIMPLE_PACKET_DATA + captured_bytes as usize),
                     // Simple packet blocks have no timestamp.
                     timestamp_ns: 0,
                     original_len_bytes: packet.origlen,
@@ -157,19 +150,31 @@ impl Sections {
         }
     }
 
-    fn check_enhanced_packet(&self, header: &BlockHeader, bytes: &[u8]) -> Result<(), Damage> {
-        let captured_bytes = word(bytes, 20, self.big_endian);
-        let original_bytes = word(bytes, 24, self.big_endian);
+    /// Needs nothing of the options.
+    fn enhanced_packet(&self, header: &BlockHeader, bytes: &[u8]) -> Result<Content, Damage> {
+        let word = |at: usize| word(bytes, at, self.big_endian);
+        let (interface, captured_bytes, original_bytes) = (word(8), word(20), word(24));
         let room_bytes = header.len_bytes - 32;
         if captured_bytes > PACKET_BYTES_MAX {
-            Err(Damage::PacketTooLong { claimed_bytes: captured_bytes })
-        } else if captured_bytes > room_bytes {
-            Err(Damage::PacketBeyondBlock { captured_bytes, room_bytes })
-        } else if captured_bytes > original_bytes {
-            Err(Damage::CapturedMoreThanOriginal { captured_bytes, original_bytes })
-        } else {
-            Ok(())
+            return Err(Damage::PacketTooLong { claimed_bytes: captured_bytes });
         }
+        if captured_bytes > room_bytes {
+            return Err(Damage::PacketBeyondBlock { captured_bytes, room_bytes });
+        }
+        if captured_bytes > original_bytes {
+            return Err(Damage::CapturedMoreThanOriginal { captured_bytes, original_bytes });
+        }
+        let Some((clock, _)) = self.interfaces.get(interface as usize) else {
+            return Err(self.unknown_interface(interface));
+        };
+        let ticks = u64::from(word(12)) << 32 | u64::from(word(16));
+        Ok(Content::Packet(PacketSpan {
+            record_bytes: header.len_bytes as usize,
+            data: (ENHANCED_PACKET_DATA, ENHANCED_PACKET_DATA + captured_bytes as usize),
+            timestamp_ns: clock.ns(ticks),
+            original_len_bytes: original_bytes,
+            interface: (self.n_interfaces_before + interface as usize) as u32,
+        }))
     }
 
     fn unknown_interface(&self, interface: u32) -> Damage {

@@ -1,9 +1,9 @@
 //! Iteration over the packets of a capture file.
 
-use crate::pcap::{self, PcapFormat};
+use crate::pcap::{self, PacketSpan, PcapFormat};
 use crate::pcapng::{self, Content, Sections};
 use crate::window::Window;
-use crate::{Damage, LINK_TYPE_ETHERNET, Packet, ReadError};
+use crate::{Damage, LINK_TYPE_ETHERNET, Packet, PacketRef, ReadError};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -45,6 +45,17 @@ impl PacketReader<File> {
             Ok(file) => PacketReader::new(name, file),
             Err(e) => Err(ReadError { file: name, offset_bytes: 0, damage: Damage::Io(e) }),
         }
+    }
+
+    /// Lends packets to `visit` until it returns false or there are no more. Not generic, so that the loop is compiled for
+    /// speed whatever crate calls it.
+    pub fn visit(&mut self, visit: &mut dyn FnMut(PacketRef<'_>) -> bool) -> Result<(), ReadError> {
+        while let Some(packet) = self.lend() {
+            if !visit(packet?) {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -99,7 +110,35 @@ impl<R: Read> PacketReader<R> {
         }
     }
 
-    fn next_packet(&mut self) -> Result<Option<Packet>, ReadError> {
+    /// Returns the next packet without copying it. `None` at the end and after an error.
+    pub fn lend(&mut self) -> Option<Result<PacketRef<'_>, ReadError>> {
+        if self.is_done {
+            return None;
+        }
+        match self.next_span() {
+            Ok(Some((span, link_type))) => {
+                let (start, end) = span.data;
+                Some(Ok(PacketRef {
+                    data: &self.window.take(span.record_bytes)[start..end],
+                    timestamp_ns: span.timestamp_ns,
+                    original_len_bytes: span.original_len_bytes,
+                    interface: span.interface,
+                    link_type,
+                }))
+            }
+            Ok(None) => {
+                self.is_done = true;
+                None
+            }
+            Err(error) => {
+                self.is_done = true;
+                Some(Err(error))
+            }
+        }
+    }
+
+    /// Peeks the record of the next packet, and says where in it the packet is and of which link type.
+    fn next_span(&mut self) -> Result<Option<(PacketSpan, u16)>, ReadError> {
         loop {
             let offset_bytes = self.window.offset();
             let step = match &mut self.format {
@@ -107,14 +146,12 @@ impl<R: Read> PacketReader<R> {
                 Format::Pcapng(sections) => pcapng_block(sections, &mut self.window),
             };
             match step {
-                Ok(Some(Content::Packet(packet))) => {
-                    let interface = self.interfaces.get(packet.interface as usize);
-                    return match interface.map(|i| i.link_type) {
-                        Some(link_type) if self.ethernet_only && link_type != LINK_TYPE_ETHERNET => {
-                            Err(self.error(offset_bytes, Damage::NotEthernet { link_type }))
-                        }
-                        Some(_) | None => Ok(Some(packet)),
-                    };
+                Ok(Some(Content::Packet(span))) => {
+                    let link_type = self.interfaces.get(span.interface as usize).map_or(0, |i| i.link_type);
+                    if self.ethernet_only && link_type != LINK_TYPE_ETHERNET {
+                        return Err(self.error(offset_bytes, Damage::NotEthernet { link_type }));
+                    }
+                    return Ok(Some((span, link_type)));
                 }
                 Ok(Some(Content::Interface(interface))) => self.interfaces.push(interface),
                 Ok(Some(Content::Nothing)) => {}
@@ -129,12 +166,7 @@ impl<R: Read> Iterator for PacketReader<R> {
     type Item = Result<Packet, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.is_done {
-            return None;
-        }
-        let next = self.next_packet().transpose();
-        self.is_done = !matches!(next, Some(Ok(_)));
-        next
+        self.lend().map(|packet| packet.map(PacketRef::to_packet))
     }
 }
 
@@ -146,6 +178,8 @@ fn io_error(error: io::Error) -> Damage {
     Damage::Io(error)
 }
 
+/// Does not consume the record of a packet.
+#[inline]
 fn pcap_record<R: Read>(format: &PcapFormat, window: &mut Window<R>) -> Result<Option<Content>, Damage> {
     let header = window.peek(pcap::RECORD_HEADER_BYTES).map_err(io_error)?;
     match header.len() {
@@ -153,16 +187,15 @@ fn pcap_record<R: Read>(format: &PcapFormat, window: &mut Window<R>) -> Result<O
         pcap::RECORD_HEADER_BYTES => {}
         found => return Err(truncated("the header of a packet", pcap::RECORD_HEADER_BYTES, found)),
     }
-    let record_bytes = pcap::RECORD_HEADER_BYTES + format.captured_bytes(header)? as usize;
-    let record = window.peek(record_bytes).map_err(io_error)?;
-    if record.len() < record_bytes {
-        return Err(truncated("a packet", record_bytes, record.len()));
+    let span = format.record(header)?;
+    let record = window.peek(span.record_bytes).map_err(io_error)?;
+    if record.len() < span.record_bytes {
+        return Err(truncated("a packet", span.record_bytes, record.len()));
     }
-    let packet = format.packet(record)?;
-    window.consume(record_bytes);
-    Ok(Some(Content::Packet(packet)))
+    Ok(Some(Content::Packet(span)))
 }
 
+/// Does not consume the block of a packet.
 fn pcapng_block<R: Read>(sections: &mut Sections, window: &mut Window<R>) -> Result<Option<Content>, Damage> {
     let bytes = window.peek(pcapng::BLOCK_BYTES_MIN).map_err(io_error)?;
     match bytes.len() {
@@ -193,7 +226,9 @@ fn pcapng_block<R: Read>(sections: &mut Sections, window: &mut Window<R>) -> Res
         }
         sections.check_trailer(&header, &block[block.len() - 4..])?;
         let content = sections.block(&header, block)?;
-        window.consume(header.len_bytes as usize);
+        if !matches!(content, Content::Packet(_)) {
+            window.consume(header.len_bytes as usize);
+        }
         content
     };
     Ok(Some(content))

@@ -28,6 +28,7 @@ impl<R: Read> Window<R> {
 
     /// Returns the next `n` bytes, fewer only at the end of the file. The buffer grows only with bytes that
     /// were really read.
+    #[inline]
     pub(crate) fn peek(&mut self, n: usize) -> io::Result<&[u8]> {
         while self.buffer.len() - self.start < n && !self.at_end {
             self.fill()?;
@@ -61,6 +62,13 @@ impl<R: Read> Window<R> {
         let n = n.min(self.buffer.len() - self.start);
         self.start += n;
         self.offset += n as u64;
+    }
+
+    /// Consumes the next `n` bytes, which have been peeked, and returns them.
+    pub(crate) fn take(&mut self, n: usize) -> &[u8] {
+        let first = self.start;
+        self.consume(n);
+        &self.buffer[first..self.start]
     }
 
     /// Skips `n` bytes without storing them. Returns the number of bytes skipped.

@@ -36,7 +36,7 @@ pub use p4rt::{
     WatchArgs, WriteArgs, WriteKindArg,
 };
 pub use shims::{CliArgs, P4RuntimeFormatArg, P4cArgs, ShimsArgs};
-pub use sim::{AlphaModelArg, FigureArg, LengthList, MetricArg, PolicyArg, SimArgs};
+pub use sim::{AlphaModelArg, FigureArg, LengthArg, LengthList, MetricArg, PolicyArg, SimArgs};
 
 pub use console::{CcArgs, ExternArgs};
 

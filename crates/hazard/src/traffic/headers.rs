@@ -18,6 +18,8 @@ pub struct FlowFields {
     /// VLAN identifier of the outer tag.
     pub vlan: u16,
     pub differentiated_services: u8,
+    /// Length of the IP packet by its header; 0 when the packet is not IP, or its header does not say.
+    pub ip_len_bytes: u32,
 }
 
 const VLAN_TAGS_MAX: usize = 4;
@@ -26,6 +28,7 @@ const IPV6_EXTENSIONS_MAX: usize = 8;
 /// Reads a frame as far as it goes: what was not captured counts as absent.
 ///
 /// `link_type` is the capture's link type: 1 is Ethernet; 101, 228 and 229 are raw IP. Others have no fields.
+#[inline]
 pub fn flow_fields(frame: &[u8], link_type: u16) -> FlowFields {
     let mut fields = FlowFields::default();
     let _ = match link_type {
@@ -40,28 +43,40 @@ pub fn flow_fields(frame: &[u8], link_type: u16) -> FlowFields {
     fields
 }
 
-/// Big-endian bytes as a number, if they are there.
-fn number(bytes: &[u8], at: usize, n: usize) -> Option<u128> {
-    let bytes = bytes.get(at..at.checked_add(n)?)?;
-    Some(bytes.iter().fold(0, |value, byte| value << 8 | u128::from(*byte)))
+/// Big-endian bytes, if they are there.
+#[inline]
+fn bytes<const N: usize>(packet: &[u8], at: usize) -> Option<[u8; N]> {
+    packet.get(at..)?.first_chunk::<N>().copied()
+}
+
+fn u16_at(packet: &[u8], at: usize) -> Option<u16> {
+    bytes(packet, at).map(u16::from_be_bytes)
+}
+
+fn u32_at(packet: &[u8], at: usize) -> Option<u32> {
+    bytes(packet, at).map(u32::from_be_bytes)
+}
+
+fn u48_at(packet: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from(u16_at(packet, at)?) << 32 | u64::from(u32_at(packet, at + 2)?))
 }
 
 fn ethernet(frame: &[u8], fields: &mut FlowFields) -> Option<()> {
-    fields.ethernet_destination = number(frame, 0, 6)? as u64;
-    fields.ethernet_source = number(frame, 6, 6)? as u64;
+    fields.ethernet_destination = u48_at(frame, 0)?;
+    fields.ethernet_source = u48_at(frame, 6)?;
     let mut at = 12;
-    let mut ether_type = number(frame, at, 2)? as u16;
+    let mut ether_type = u16_at(frame, at)?;
     for tag in 0..VLAN_TAGS_MAX {
         // IEEE 802.1Q: customer and service tags.
         if !matches!(ether_type, 0x8100 | 0x88a8) {
             break;
         }
-        let vlan = number(frame, at + 2, 2)? as u16 & 0xfff;
+        let vlan = u16_at(frame, at + 2)? & 0xfff;
         if tag == 0 {
             fields.vlan = vlan;
         }
         at += 4;
-        ether_type = number(frame, at, 2)? as u16;
+        ether_type = u16_at(frame, at)?;
     }
     fields.ether_type = ether_type;
     let packet = frame.get(at + 2..)?;
@@ -76,11 +91,12 @@ fn ethernet(frame: &[u8], fields: &mut FlowFields) -> Option<()> {
 fn ipv4(packet: &[u8], fields: &mut FlowFields) -> Option<()> {
     let header_bytes = usize::from(*packet.first()? & 0xf) * 4;
     fields.differentiated_services = *packet.get(1)?;
-    fields.source = number(packet, 12, 4)?;
-    fields.destination = number(packet, 16, 4)?;
+    fields.source = u32_at(packet, 12)?.into();
+    fields.destination = u32_at(packet, 16)?.into();
     fields.address_bits = 32;
+    fields.ip_len_bytes = u16_at(packet, 2)?.into();
     fields.protocol = *packet.get(9)?;
-    let fragment_offset = number(packet, 6, 2)? & 0x1fff;
+    let fragment_offset = u16_at(packet, 6)? & 0x1fff;
     if fragment_offset == 0 && header_bytes >= 20 {
         ports(packet.get(header_bytes..)?, fields)?;
     }
@@ -89,10 +105,13 @@ fn ipv4(packet: &[u8], fields: &mut FlowFields) -> Option<()> {
 
 /// RFC 8200.
 fn ipv6(packet: &[u8], fields: &mut FlowFields) -> Option<()> {
-    fields.differentiated_services = (number(packet, 0, 2)? >> 4) as u8;
-    fields.source = number(packet, 8, 16)?;
-    fields.destination = number(packet, 24, 16)?;
+    fields.differentiated_services = (u16_at(packet, 0)? >> 4) as u8;
+    fields.source = bytes(packet, 8).map(u128::from_be_bytes)?;
+    fields.destination = bytes(packet, 24).map(u128::from_be_bytes)?;
     fields.address_bits = 128;
+    // A payload of 0 is that of a jumbogram, whose length is in an option (RFC 2675).
+    let payload_bytes = u16_at(packet, 4)?;
+    fields.ip_len_bytes = if payload_bytes == 0 { 0 } else { 40 + u32::from(payload_bytes) };
     let mut next_header = *packet.get(6)?;
     let mut at = 40;
     for _ in 0..IPV6_EXTENSIONS_MAX {
@@ -105,7 +124,7 @@ fn ipv6(packet: &[u8], fields: &mut FlowFields) -> Option<()> {
             // Fragment.
             44 => {
                 next_header = *packet.get(at)?;
-                if number(packet, at + 2, 2)? >> 3 != 0 {
+                if u16_at(packet, at + 2)? >> 3 != 0 {
                     fields.protocol = next_header;
                     return Some(());
                 }
@@ -121,7 +140,7 @@ fn ipv6(packet: &[u8], fields: &mut FlowFields) -> Option<()> {
 
 fn ports(segment: &[u8], fields: &mut FlowFields) -> Option<()> {
     if matches!(fields.protocol, 6 | 17 | 132) {
-        let both = number(segment, 0, 4)? as u32;
+        let both = u32_at(segment, 0)?;
         (fields.source_port, fields.destination_port) = ((both >> 16) as u16, both as u16);
     }
     Some(())
@@ -131,7 +150,7 @@ fn ports(segment: &[u8], fields: &mut FlowFields) -> Option<()> {
 mod tests {
     use super::*;
 
-    fn bytes(hex: &str) -> Vec<u8> {
+    fn frame(hex: &str) -> Vec<u8> {
         let digits: Vec<u32> = hex.chars().filter_map(|c| c.to_digit(16)).collect();
         digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect()
     }
@@ -141,20 +160,20 @@ mod tests {
 
     #[test]
     fn ipv4_and_udp_behind_a_tag() {
-        let fields = flow_fields(&bytes(&format!("{ETHERNET} 8100 0064 0800 {IPV4_UDP}")), 1);
+        let fields = flow_fields(&frame(&format!("{ETHERNET} 8100 0064 0800 {IPV4_UDP}")), 1);
         assert_eq!((fields.source, fields.destination, fields.address_bits), (0x0a000001, 0xc0a80102, 32));
         assert_eq!((fields.protocol, fields.source_port, fields.destination_port), (17, 0x1234, 53));
         assert_eq!((fields.vlan, fields.ether_type, fields.differentiated_services), (100, 0x800, 0xb8));
-        assert_eq!(fields.ethernet_source, 0x020000000001);
+        assert_eq!((fields.ethernet_source, fields.ip_len_bytes), (0x020000000001, 28));
         // The packet without its Ethernet header.
-        let raw = flow_fields(&bytes(IPV4_UDP), 101);
+        let raw = flow_fields(&frame(IPV4_UDP), 101);
         assert_eq!((raw.source, raw.source_port, raw.ethernet_source), (0x0a000001, 0x1234, 0));
     }
 
     #[test]
     fn later_fragments_have_no_ports() {
         let fragment = "4500 001c 0000 0010 40 11 0000 0a000001 c0a80102 1234 0035 0008 0000";
-        let fields = flow_fields(&bytes(fragment), 101);
+        let fields = flow_fields(&frame(fragment), 101);
         assert_eq!((fields.protocol, fields.source_port), (17, 0));
     }
 
@@ -164,15 +183,15 @@ mod tests {
             "6ab00000 0014 00 40 {:032x} {:032x} 0600 0000 0000 0000 01bb c000 0000 0000 0000 0000",
             0x2001_0db8_0000_0001u128, 7
         );
-        let fields = flow_fields(&bytes(&packet), 229);
+        let fields = flow_fields(&frame(&packet), 229);
         assert_eq!((fields.source, fields.destination, fields.address_bits), (0x2001_0db8_0000_0001, 7, 128));
         assert_eq!((fields.protocol, fields.source_port, fields.destination_port), (6, 443, 0xc000));
-        assert_eq!(fields.differentiated_services, 0xab);
+        assert_eq!((fields.differentiated_services, fields.ip_len_bytes), (0xab, 60));
     }
 
     #[test]
     fn frames_that_end_early_do_no_harm() {
-        let whole = bytes(&format!("{ETHERNET} 8100 0064 0800 {IPV4_UDP}"));
+        let whole = frame(&format!("{ETHERNET} 8100 0064 0800 {IPV4_UDP}"));
         for n in 0..whole.len() {
             let fields = flow_fields(&whole[..n], 1);
             assert!(fields.source_port == 0 || n >= 42, "{n}");

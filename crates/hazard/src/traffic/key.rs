@@ -162,7 +162,9 @@ impl Key {
                 Field::DifferentiatedServices => fields.differentiated_services.into(),
             };
             let number = u64::from(*field as u8) + 1;
-            mixed(mixed(mixed(hash ^ number) ^ (value >> 64) as u64) ^ value as u64)
+            let upper = (value >> 64) as u64;
+            let hash = if upper == 0 { hash } else { mixed(hash ^ upper) };
+            mixed(hash ^ value as u64 ^ number << 56)
         })
     }
 }

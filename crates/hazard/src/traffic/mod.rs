@@ -1,17 +1,21 @@
 //! Packets to simulate: of a profile, of a list of sizes, or of a capture.
 
+mod capture;
 mod flows;
 mod generate;
 mod headers;
 mod key;
 mod order;
+mod runs;
 mod sizes;
 
+pub use capture::{Capture, CaptureError, Frame, Length};
 pub use flows::{FLOWS_MAX, Flows};
 pub use generate::{Generator, Profile};
 pub use headers::{FlowFields, flow_fields};
 pub use key::{Field, Key, KeyError};
 pub use order::{OrderError, TimeOrder};
+pub use runs::{SIZE_RUNS_TILT, SizeRuns};
 pub use sizes::{LEN_BYTES_MAX, SizeCounts, SizeError, Sizes};
 
 /// Packets that are simulated at a time: few enough for their columns to stay in a cache.
@@ -84,7 +88,7 @@ impl Chance {
 /// Draws from weights in constant time (Walker's alias method, in Vose's construction).
 #[derive(Clone, Debug)]
 pub(crate) struct Alias {
-    /// For each index, a threshold and an alternative: a draw of 32 bits above the threshold takes the alternative.
+    /// For each index, a threshold and an alternative, which a draw of 32 bits from the threshold on takes.
     slots: Vec<(u32, u32)>,
 }
 
@@ -112,12 +116,18 @@ impl Alias {
         Some(Alias { slots })
     }
 
-    /// Draws an index from 64 random bits.
+    /// Draws an index from the upper 32 of 64 random bits. The lower ones are free for another draw.
     #[inline]
-    pub(crate) fn draw(&self, chance: u64) -> usize {
-        let at = ((chance >> 32) * self.slots.len() as u64) >> 32;
+    pub(crate) fn draw(&self, random: u64) -> usize {
+        let scaled = (random >> 32) * self.slots.len() as u64;
+        let at = (scaled >> 32) as u32;
         let (keep_below, other) = self.slots[at as usize];
-        if chance as u32 <= keep_below { at as usize } else { other as usize }
+        // What is left of the product is a draw within the slot.
+        if (scaled as u32) < keep_below { at as usize } else { other as usize }
+    }
+
+    pub(crate) fn slots(&self) -> &[(u32, u32)] {
+        &self.slots
     }
 }
 

@@ -1,6 +1,6 @@
 //! Distributions of packet lengths.
 
-use super::{Alias, Chance};
+use super::Alias;
 use crate::alpha::{Alpha, Shrink};
 use crate::timeline::Timeline;
 use std::fmt;
@@ -14,7 +14,18 @@ pub struct Sizes {
     /// First and last length of ranges, within which lengths are equally frequent.
     ranges: Vec<(u32, u32)>,
     weights: Vec<f64>,
-    alias: Alias,
+    slots: Vec<Slot>,
+}
+
+/// First length of a range, and number of its lengths.
+type Span = (u32, u32);
+
+/// A slot of Walker's alias method with its two ranges, so that a draw is one access without branches.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    keep_below: u32,
+    own: Span,
+    other: Span,
 }
 
 /// A list of sizes that cannot be used.
@@ -88,7 +99,23 @@ impl Sizes {
         }
         let weights: Vec<f64> = ranges.iter().map(|(_, _, weight)| *weight).collect();
         let alias = Alias::new(&weights).ok_or(SizeError::Empty)?;
-        Ok(Sizes { ranges: ranges.iter().map(|(a, b, _)| (*a, *b)).collect(), weights, alias })
+        let span = |at: usize| (ranges[at].0, ranges[at].1 - ranges[at].0 + 1);
+        let slots = alias.slots().iter().enumerate();
+        let slots = slots.map(|(at, (keep_below, other))| Slot {
+            keep_below: *keep_below,
+            own: span(at),
+            other: span(*other as usize),
+        });
+        Ok(Sizes {
+            ranges: ranges.iter().map(|(a, b, _)| (*a, *b)).collect(),
+            weights,
+            slots: slots.collect(),
+        })
+    }
+
+    /// First and last lengths, and weights.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = (u32, u32, f64)> + '_ {
+        self.ranges.iter().zip(&self.weights).map(|((first, last), weight)| (*first, *last, *weight))
     }
 
     /// Reads a cumulative distribution: lines with a length in bytes and the share of packets that are not longer, in
@@ -130,14 +157,13 @@ impl Sizes {
         Sizes::of_ranges(&ranges)
     }
 
+    /// Draws a length from 64 random bits.
     #[inline]
-    pub(crate) fn draw(&self, chance: &mut Chance) -> u32 {
-        let (first, last) = self.ranges[self.alias.draw(chance.next())];
-        if first == last {
-            return first;
-        }
-        let span = u64::from(last - first) + 1;
-        first + (((chance.next() >> 32) * span) >> 32) as u32
+    pub(crate) fn draw(&self, random: u64) -> u32 {
+        let scaled = (random >> 32) * self.slots.len() as u64;
+        let slot = &self.slots[(scaled >> 32) as usize];
+        let (first, n) = if (scaled as u32) < slot.keep_below { slot.own } else { slot.other };
+        first + ((u64::from(random as u32) * u64::from(n)) >> 32) as u32
     }
 
     pub fn mean_bytes(&self) -> f64 {
@@ -227,12 +253,13 @@ impl SizeCounts {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Chance;
     use super::*;
     use crate::alpha::AlphaModel;
 
     fn shares(sizes: &Sizes, up_to: &[u32]) -> Vec<f64> {
         let mut chance = Chance::new(7);
-        let drawn: Vec<u32> = (0..100_000).map(|_| sizes.draw(&mut chance)).collect();
+        let drawn: Vec<u32> = (0..100_000).map(|_| sizes.draw(chance.next())).collect();
         up_to.iter().map(|len| drawn.iter().filter(|d| *d <= len).count() as f64 / 100_000.0).collect()
     }
 

@@ -34,10 +34,14 @@ pub enum PolicyArg {
 pub enum MetricArg {
     /// Packets out, as a share of packets in
     Throughput,
-    /// The 99th percentile, in cycles
+    /// From having arrived to having left: the 99th percentile, in cycles
     Latency,
-    /// The fullest queue, in packets
+    /// From having arrived to the start of the action: the 99th percentile, in cycles
+    Wait,
+    /// The most packets that any queue had
     Queue,
+    /// The packets in the fullest queue: the 99th percentile over the arrivals
+    QueueP99,
     /// Dropped packets, as a share of all
     Drops,
 }
@@ -50,13 +54,22 @@ pub enum AlphaModelArg {
     Scale,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LengthArg {
+    /// From the destination address of Ethernet on, without check sequence
+    Frame,
+    /// The IP packet alone
+    Ip,
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Traffic")]
 pub struct SimTrafficArgs {
     /// Packets of a capture, pcap or pcapng
     #[arg(long, value_name = "FILE", conflicts_with_all = ["profile", "sizes"])]
     pub trace: Option<PathBuf>,
-    /// Made-up packets: backbone, datacenter, imix, fixed:LENGTH [default: backbone]
+    /// Made-up packets: backbone, facebook (or datacenter), sj12, mawi, uni1, uni2, imix, fixed:LENGTH
+    /// [default: backbone]
     #[arg(long, value_name = "NAME", value_parser = Profile::parse)]
     pub profile: Option<Profile>,
     /// Made-up packets of these sizes: lines with a length and the share of packets that are not longer
@@ -74,6 +87,16 @@ pub struct SimTrafficArgs {
     /// The chance that a packet belongs to the flow of the one before
     #[arg(long, value_name = "P", conflicts_with = "trace")]
     pub trains: Option<f64>,
+    /// The chance that the mix of lengths stays: for a while more packets are long, then more are short; 0.985 waits as
+    /// long as packets of a real link do [default: 0, every length is drawn by itself]
+    #[arg(long, value_name = "P", conflicts_with = "trace")]
+    pub size_runs: Option<f64>,
+    /// Lengths of a trace's packets
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "frame", requires = "trace")]
+    pub length: LengthArg,
+    /// Also simulate each N packets by themselves, and show the least, the 99th percentile and the most
+    #[arg(long, value_name = "N")]
+    pub window: Option<u64>,
     /// Seed of made-up packets, and of the choice which packets --alpha shortens
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -144,6 +167,9 @@ pub struct SimArgs {
     /// Metric shown by `--figure flow`
     #[arg(long, value_enum, value_name = "WHAT", default_value = "throughput")]
     pub metric: MetricArg,
+    /// Instead, the longest action that loses no more than this, as 0.01%,0.1%,1% or 0.001
+    #[arg(long, value_name = "LOSS,...", value_delimiter = ',', value_parser = loss, conflicts_with_all = ["program", "figure", "mix", "window"])]
+    pub budget: Vec<f64>,
     /// Keep results in this file, and go on from there after an interruption
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
@@ -178,6 +204,20 @@ pub struct SimArgs {
     pub path_share: Vec<String>,
     #[command(flatten)]
     pub front_end: FrontEndArgs,
+}
+
+/// Parses a share of the packets, in percent if it says so.
+fn loss(text: &str) -> Result<f64, String> {
+    let (number, unit) = match text.trim().strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text, 1.0),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(loss) if (0.0..unit).contains(&loss) => Ok(loss / unit),
+        Ok(_) | Err(_) => {
+            Err("expected a share of the packets from 0 to below 1, or in percent, as 0.1%".to_string())
+        }
+    }
 }
 
 /// `5`, `1..30` (both ends included) or `2,4,8..16`.
@@ -215,6 +255,14 @@ impl LengthList {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn losses_are_shares_or_percent() {
+        assert_eq!((loss("0.001"), loss("0.1%"), loss("0")), (Ok(0.001), Ok(0.001), Ok(0.0)));
+        for text in ["", "x", "1", "100%", "-1%", "nan", "%"] {
+            assert!(loss(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn lists_of_numbers() {

@@ -99,8 +99,14 @@ fn words(which: FigureArg, args: &SimArgs) -> (&'static str, &'static str, &'sta
         (FigureArg::Flow, MetricArg::Latency) => {
             ("Latency with locks for flows", CYCLES, "99th percentile, in cycles")
         }
+        (FigureArg::Flow, MetricArg::Wait) => {
+            ("Waits with locks for flows", CYCLES, "99th percentile, in cycles")
+        }
         (FigureArg::Flow, MetricArg::Queue) => {
             ("Queues with locks for flows", CYCLES, "most packets in a queue")
+        }
+        (FigureArg::Flow, MetricArg::QueueP99) => {
+            ("Queues with locks for flows", CYCLES, "packets in the fullest queue, 99th percentile")
         }
         (FigureArg::Flow, MetricArg::Drops) => ("Drops with locks for flows", CYCLES, "packets, in percent"),
     }
@@ -136,7 +142,9 @@ fn metric(which: FigureArg, args: &SimArgs) -> (&'static str, f64) {
         (FigureArg::Sizes | FigureArg::Hazards, _) => ("hazards_share_of_cycles", 100.0),
         (FigureArg::Lock, _) | (FigureArg::Flow, MetricArg::Throughput) => ("throughput", 1.0),
         (FigureArg::Flow, MetricArg::Latency) => ("latency_cycles_p99", 1.0),
+        (FigureArg::Flow, MetricArg::Wait) => ("wait_cycles_p99", 1.0),
         (FigureArg::Flow, MetricArg::Queue) => ("queue_packets_max", 1.0),
+        (FigureArg::Flow, MetricArg::QueueP99) => ("queue_packets_p99", 1.0),
         (FigureArg::Flow, MetricArg::Drops) => ("drop_fraction", 100.0),
     }
 }

@@ -36,7 +36,12 @@ pub struct Frame {
     pub seed: u64,
     /// Whether any point has an alpha other than 0 and 1, so that the model matters.
     pub has_alpha: bool,
+    /// Packets of a window, if windows are simulated as well.
+    pub window_packets: Option<u64>,
 }
+
+/// Percentiles of fewer packets say nothing.
+const WINDOW_PACKETS_MIN: u64 = 1000;
 
 pub fn usage(error: impl std::fmt::Display) -> Problem {
     (error.to_string(), Exit::Usage)
@@ -55,7 +60,13 @@ impl Frame {
             given => given.iter().any(|alpha| ![0.0, 1.0].contains(alpha)),
         };
         let (has_trace_times, seed) = (args.traffic.trace_times, args.traffic.seed);
-        Ok(Frame { switch, has_trace_times, alpha_model, seed, has_alpha })
+        let window_packets = args.traffic.window;
+        if let Some(n) = window_packets
+            && n < WINDOW_PACKETS_MIN
+        {
+            return Err(usage(format!("--window {n}: expected {WINDOW_PACKETS_MIN} packets or more")));
+        }
+        Ok(Frame { switch, has_trace_times, alpha_model, seed, has_alpha, window_packets })
     }
 
     pub fn alpha(&self, value: f64) -> Result<Alpha, ConfigError> {

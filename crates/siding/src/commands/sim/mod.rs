@@ -3,8 +3,10 @@
 //! - `traffic`: the packets that are simulated; `grid`: the points of a run; `paths`, `program`: the actions of a program;
 //! - `sweep`: runs the points in threads, with a file of results and progress on the terminal. It stays here, not in
 //!   crate `hazard`, which has neither files nor threads nor clocks;
+//! - `windows`: parts of a run by themselves; `budget`: the longest action for a loss;
 //! - `figure`, `output`: what is printed and drawn.
 
+mod budget;
 mod figure;
 mod grid;
 mod output;
@@ -12,7 +14,9 @@ mod paths;
 mod program;
 mod sweep;
 mod traffic;
+mod windows;
 
+use self::budget::budget;
 use self::figure::figure;
 use self::grid::{Frame, grid, mixes};
 use self::output::{heading, points_json, run_json, tables};
@@ -87,6 +91,11 @@ fn simulate(args: &SimArgs, matches: &ArgMatches) -> Result<(), Problem> {
     }
     if let Some(explained) = &explained {
         let (value, text) = explained.simulate(args, &traffic, &survey, &frame, &sweep)?;
+        show(args, &value, &text);
+        return Ok(());
+    }
+    if !args.budget.is_empty() {
+        let (value, text) = budget(args, &traffic, &survey, &frame, &sweep)?;
         show(args, &value, &text);
         return Ok(());
     }

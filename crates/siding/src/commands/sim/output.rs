@@ -25,7 +25,10 @@ pub fn result_json(finished: &Finished, frame: &Frame) -> Value {
             "latency_cycles_p99": r.latency_p99_cycles,
             "latency_cycles_max": r.latency_max_cycles,
             "latency_ns_p99": ns(r.latency_p99_cycles),
-            "wait_cycles_max": r.wait_cycles_max,
+            "wait_cycles_mean": r.wait.mean_cycles,
+            "wait_cycles_p50": r.wait.p50_cycles,
+            "wait_cycles_p99": r.wait.p99_cycles,
+            "wait_cycles_max": r.wait.max_cycles,
         }),
         Outcome::Queues(r) => json!({
             "throughput": r.throughput,
@@ -37,6 +40,11 @@ pub fn result_json(finished: &Finished, frame: &Frame) -> Value {
             "latency_cycles_p99": r.latency_p99_cycles,
             "latency_cycles_max": r.latency_max_cycles,
             "latency_ns_p99": ns(r.latency_p99_cycles),
+            "wait_cycles_mean": r.wait.mean_cycles,
+            "wait_cycles_p50": r.wait.p50_cycles,
+            "wait_cycles_p99": r.wait.p99_cycles,
+            "wait_cycles_max": r.wait.max_cycles,
+            "queue_packets_p99": r.queue_packets_p99,
             "queue_packets_max": r.queue_packets_max,
             "all_queues_packets_max": r.all_queues_packets_max,
         }),
@@ -114,16 +122,17 @@ pub fn tables(points: &[Point], results: &[Value]) -> String {
             }
             PolicyArg::GlobalLock => {
                 "\nglobal lock: one packet at a time, room for all that wait\n\
-                 \x20alpha  load  cycles  throughput  latency p50     p99     max cycles\n"
+                 \x20alpha  load  cycles  throughput  wait p50     p99     max  latency p99 cycles\n"
             }
             PolicyArg::PerFlowLock => {
                 "\nlocks for groups of flows\n\
-                 \x20alpha  load  cycles  key            queues  locks  room  throughput    dropped  latency p99  queue max\n"
+                 \x20alpha  load  cycles  key            queues  locks  room  throughput    dropped  wait p99  latency p99  \
+                 queue p99   max\n"
             }
         });
         for (point, result) in rows {
             let percent = |name: &str| format!("{:.3} %", number(result, name) * 100.0);
-            let start = format!(" {:5}  {:4}  {:6}", point.alpha, point.utilisation, actions(point));
+            let start = start_columns(point);
             let _ = match policy {
                 PolicyArg::None => writeln!(
                     text,
@@ -135,28 +144,94 @@ pub fn tables(points: &[Point], results: &[Value]) -> String {
                 ),
                 PolicyArg::GlobalLock => writeln!(
                     text,
-                    "{start}  {:10.4}  {:11}  {:6}  {:6}",
+                    "{start}  {:10.4}  {:8}  {:6}  {:6}  {:11}",
                     number(result, "throughput"),
-                    number(result, "latency_cycles_p50"),
+                    number(result, "wait_cycles_p50"),
+                    number(result, "wait_cycles_p99"),
+                    number(result, "wait_cycles_max"),
                     number(result, "latency_cycles_p99"),
-                    number(result, "latency_cycles_max"),
                 ),
                 PolicyArg::PerFlowLock => writeln!(
                     text,
-                    "{start}  {:13}  {:6}  {:5}  {:4}  {:10.4}  {:>9}  {:11}  {:9}",
-                    point.key.to_string(),
-                    point.queues.n_queues,
-                    point.queues.n_locks,
-                    point.queues.queue_packets_max,
+                    "{start}  {}  {:10.4}  {:>9}  {:8}  {:11}  {:9}  {:4}",
+                    queue_columns(point),
                     number(result, "throughput"),
                     percent("drop_fraction"),
+                    number(result, "wait_cycles_p99"),
                     number(result, "latency_cycles_p99"),
+                    number(result, "queue_packets_p99"),
                     number(result, "queue_packets_max"),
                 ),
             };
         }
     }
+    text + &window_tables(points, results)
+}
+
+/// Smallest, 99th percentile and largest numbers of windows, if there are any.
+fn window_tables(points: &[Point], results: &[Value]) -> String {
+    let mut text = String::new();
+    for policy in [PolicyArg::None, PolicyArg::GlobalLock, PolicyArg::PerFlowLock] {
+        let (metrics, keys): (&[(&str, &str, f64)], &str) = match policy {
+            PolicyArg::None => (
+                &[
+                    ("of cycles, percent", "hazards_share_of_cycles", 100.0),
+                    ("same key, of packets", "same_key_share_of_packets", 100.0),
+                ],
+                "  key          ",
+            ),
+            PolicyArg::GlobalLock => {
+                (&[("throughput", "throughput", 1.0), ("wait p99, cycles", "wait_cycles_p99", 1.0)], "")
+            }
+            PolicyArg::PerFlowLock => (
+                &[
+                    ("throughput", "throughput", 1.0),
+                    ("wait p99, cycles", "wait_cycles_p99", 1.0),
+                    ("queue p99, packets", "queue_packets_p99", 1.0),
+                ],
+                "  key            queues  locks  room",
+            ),
+        };
+        let rows = points.iter().zip(results).filter(|(point, _)| point.policy == policy);
+        let rows: Vec<_> = rows.filter_map(|(point, result)| Some((point, result.get("windows")?))).collect();
+        let Some((_, first)) = rows.first() else { continue };
+        let _ = writeln!(
+            text,
+            "\n{}: {} windows of {} packets, each by itself: least, 99th percentile, most",
+            super::grid::policy_name(policy),
+            first["windows"],
+            first["packets"],
+        );
+        let _ = write!(text, " alpha  load  cycles{keys}");
+        metrics.iter().for_each(|(name, _, _)| {
+            let _ = write!(text, "  {name:>29}");
+        });
+        text.push('\n');
+        for (point, windows) in rows {
+            text.push_str(&start_columns(point));
+            let _ = match policy {
+                PolicyArg::None => write!(text, "  {:13}", point.key.to_string()),
+                PolicyArg::GlobalLock => Ok(()),
+                PolicyArg::PerFlowLock => write!(text, "  {}", queue_columns(point)),
+            };
+            for (_, name, factor) in metrics {
+                let of = |which: &str| (number(&windows[name], which) * factor * 1e4).round() / 1e4;
+                let _ = write!(text, "  {:>9}  {:>8}  {:>8}", of("min"), of("p99"), of("max"));
+            }
+            text.push('\n');
+        }
+    }
     text
+}
+
+fn start_columns(point: &Point) -> String {
+    format!(" {:5}  {:4}  {:6}", point.alpha, point.utilisation, actions(point))
+}
+
+pub fn queue_columns(point: &Point) -> String {
+    let queues = &point.queues;
+    let (n_queues, n_locks, room) = (queues.n_queues, queues.n_locks, queues.queue_packets_max);
+    format!("{:13}  {n_queues:6}  {n_locks:5}  {room:4}", point.key.to_string())
 }
 
 /// `5`, or `3+10` of a mix.

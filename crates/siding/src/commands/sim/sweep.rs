@@ -3,6 +3,7 @@
 use super::grid::{Frame, Point, usage};
 use super::output::result_json;
 use super::traffic::{Problem, Survey, Traffic};
+use super::windows::{self, Windows};
 use crate::output::{self, Exit};
 use hazard::Simulation;
 use hazard::traffic::{Batch, Key};
@@ -35,6 +36,9 @@ impl Sweep<'_> {
     /// Gives the result of each point, as JSON.
     pub fn run(&self, points: &[Point]) -> Result<Vec<Value>, Problem> {
         let keys = keys_of(points);
+        if let Some(packets) = self.frame.window_packets {
+            windows::check(packets, self.survey.sizes.n()).map_err(usage)?;
+        }
         // Before anything takes time.
         for point in points {
             let setup = point.setup(self.frame, self.survey, &keys).map_err(usage)?;
@@ -107,7 +111,8 @@ impl Sweep<'_> {
         let mut simulations = Vec::new();
         for i in group {
             let setup = points[*i].setup(self.frame, self.survey, keys).map_err(usage)?;
-            simulations.push(Simulation::new(&setup).map_err(usage)?);
+            let windows = self.frame.window_packets.map(|packets| Windows::new(&setup, packets));
+            simulations.push((Simulation::new(&setup).map_err(usage)?, windows.transpose().map_err(usage)?));
         }
         let mut source = self.traffic.open(keys)?;
         let mut batch = Batch::new(keys.len());
@@ -115,10 +120,19 @@ impl Sweep<'_> {
             if is_over.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            simulations.iter_mut().for_each(|simulation| simulation.take(&batch));
+            for (simulation, windows) in &mut simulations {
+                simulation.take(&batch);
+                if let Some(windows) = windows {
+                    windows.take(&batch, self.frame).map_err(usage)?;
+                }
+            }
         }
-        for (i, simulation) in group.iter().zip(simulations) {
-            let _ = sender.send(Ok((*i, result_json(&simulation.finish(), self.frame))));
+        for (i, (simulation, windows)) in group.iter().zip(simulations) {
+            let mut result = result_json(&simulation.finish(), self.frame);
+            if let Some(windows) = windows {
+                result["windows"] = windows.finish();
+            }
+            let _ = sender.send(Ok((*i, result)));
         }
         Ok(())
     }
@@ -132,6 +146,7 @@ impl Sweep<'_> {
             "seed": self.frame.seed,
             "chunk_bytes": self.frame.switch.chunk_bytes,
             "trace_times": self.frame.has_trace_times,
+            "window": self.frame.window_packets,
         })
     }
 }

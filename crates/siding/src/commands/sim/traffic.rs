@@ -1,12 +1,12 @@
 //! The packets that `siding sim` runs: made up, or of a capture that is read as often as it takes.
 
-use crate::cli::SimArgs;
+use crate::cli::{LengthArg, SimArgs};
 use crate::output::Exit;
 use hazard::traffic::{
-    BATCH_PACKETS, Batch, FlowFields, Flows, Generator, Key, Profile, SizeCounts, Sizes, TimeOrder,
-    flow_fields,
+    BATCH_PACKETS, Batch, Capture, FLOWS_MAX, Flows, Frame, Generator, Key, Length, Profile, SizeCounts,
+    SizeRuns, Sizes,
 };
-use packet_io::PacketReader;
+use packet_io::{PacketReader, PacketRef};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::path::PathBuf;
@@ -17,8 +17,19 @@ pub type Problem = (String, Exit);
 /// Source of packets.
 #[derive(Clone, Debug)]
 pub enum Traffic {
-    Made { name: String, sizes: Box<Sizes>, flows: Box<Flows>, seed: u64, n_packets: u64 },
-    Trace { path: PathBuf, n_packets_max: Option<u64> },
+    Made {
+        name: String,
+        sizes: Box<Sizes>,
+        runs: Option<Box<SizeRuns>>,
+        flows: Box<Flows>,
+        seed: u64,
+        n_packets: u64,
+    },
+    Trace {
+        path: PathBuf,
+        length: Length,
+        n_packets_max: Option<u64>,
+    },
 }
 
 /// Statistics of all packets, from a first pass.
@@ -35,7 +46,12 @@ impl Traffic {
     pub fn new(args: &SimArgs, n_packets: u64) -> Result<Traffic, Problem> {
         let traffic = &args.traffic;
         if let Some(path) = &traffic.trace {
-            return Ok(Traffic::Trace { path: path.clone(), n_packets_max: traffic.packets });
+            let (path, n_packets_max) = (path.clone(), traffic.packets);
+            let length = match traffic.length {
+                LengthArg::Frame => Length::Frame,
+                LengthArg::Ip => Length::Ip,
+            };
+            return Ok(Traffic::Trace { path, length, n_packets_max });
         }
         let profile = traffic.profile.unwrap_or(Profile::Backbone);
         let (sizes, name) = match &traffic.sizes {
@@ -50,14 +66,28 @@ impl Traffic {
         let (n_flows, exponent, train) = profile.flow_numbers();
         let n_flows = traffic.flows.unwrap_or(n_flows);
         let (exponent, train) = (traffic.zipf.unwrap_or(exponent), traffic.trains.unwrap_or(train));
-        let flows = Flows::zipf(n_flows, exponent, train).ok_or_else(|| {
-            let max = hazard::traffic::FLOWS_MAX;
-            let expected = "--zipf from 0 to 10, and --trains from 0 to below 1";
-            (format!("expected --flows from 1 to {max}, {expected}"), Exit::Usage)
-        })?;
+        let usage = |message: String| (message, Exit::Usage);
+        if !(1..=FLOWS_MAX).contains(&n_flows) {
+            return Err(usage(format!("--flows {n_flows}: expected a number from 1 to {FLOWS_MAX}")));
+        }
+        if !(0.0..1.0).contains(&train) {
+            return Err(usage(format!("--trains {train}: expected a chance from 0 to below 1")));
+        }
+        let flows = Flows::zipf(n_flows, exponent, train);
+        let flows =
+            flows.ok_or_else(|| usage(format!("--zipf {exponent}: expected a number from 0 to 10")))?;
+        let runs = match traffic.size_runs {
+            None => None,
+            Some(stay) => {
+                let wrong = || usage(format!("--size-runs {stay}: expected a chance from 0 to below 1"));
+                Some(Box::new(SizeRuns::new(&sizes, stay).ok_or_else(wrong)?))
+            }
+        };
+        let of_runs = traffic.size_runs.map_or(String::new(), |stay| format!(", runs of sizes {stay}"));
         Ok(Traffic::Made {
-            name: format!("{name}, {n_flows} flows (Zipf {exponent}, trains {train})"),
+            name: format!("{name}, {n_flows} flows (Zipf {exponent}, trains {train}){of_runs}"),
             sizes: Box::new(sizes),
+            runs,
             flows: Box::new(flows),
             seed: traffic.seed,
             n_packets: traffic.packets.unwrap_or(n_packets),
@@ -66,20 +96,20 @@ impl Traffic {
 
     pub fn open(&self, keys: &[Key]) -> Result<Source, Problem> {
         match self {
-            Traffic::Made { sizes, flows, seed, n_packets, .. } => {
-                let packets = Generator::new((**sizes).clone(), (**flows).clone(), keys, *seed);
+            Traffic::Made { sizes, runs, flows, seed, n_packets, .. } => {
+                let mut packets = Generator::new((**sizes).clone(), (**flows).clone(), keys, *seed);
+                if let Some(runs) = runs {
+                    packets = packets.with_size_runs((**runs).clone());
+                }
                 Ok(Source::Made { packets: Box::new(packets), n_left: *n_packets })
             }
-            Traffic::Trace { path, n_packets_max } => {
+            Traffic::Trace { path, length, n_packets_max } => {
                 let reader = PacketReader::open(path).map_err(|e| (e.to_string(), Exit::Environment))?;
-                let reader = reader.ethernet_only();
                 Ok(Source::Trace {
                     name: path.display().to_string(),
                     reader: Box::new(reader),
-                    order: TimeOrder::default(),
+                    capture: Capture::new(*length, keys),
                     n_left: n_packets_max.unwrap_or(u64::MAX),
-                    keys: keys.to_vec(),
-                    n_other: 0,
                 })
             }
         }
@@ -93,9 +123,9 @@ impl Traffic {
         while source.fill(&mut batch)? {
             batch.len_bytes.iter().for_each(|len| survey.sizes.record(*len));
         }
-        if let Source::Trace { order, n_other, .. } = source {
-            survey.duration_ns = order.duration_ns();
-            survey.n_other = n_other;
+        if let Source::Trace { capture, .. } = source {
+            survey.duration_ns = capture.duration_ns();
+            survey.n_other = capture.n_not_ip();
         }
         if survey.sizes.n() == 0 {
             let name = self.name();
@@ -112,14 +142,15 @@ impl Traffic {
     }
 
     pub fn json(&self, survey: &Survey) -> Value {
-        let (kind, seed) = match self {
-            Traffic::Made { seed, .. } => ("made", Some(seed)),
-            Traffic::Trace { .. } => ("trace", None),
+        let (kind, seed, length) = match self {
+            Traffic::Made { seed, .. } => ("made", Some(seed), None),
+            Traffic::Trace { length, .. } => ("trace", None, Some(length_name(*length))),
         };
         json!({
             "kind": kind,
             "name": self.name(),
             "seed": seed,
+            "length": length,
             "packets": survey.sizes.n(),
             "mean_bytes": survey.sizes.mean_bytes(),
             "duration_ns": survey.duration_ns,
@@ -128,20 +159,17 @@ impl Traffic {
     }
 }
 
+fn length_name(length: Length) -> &'static str {
+    match length {
+        Length::Frame => "frame",
+        Length::Ip => "ip",
+    }
+}
+
 /// Packets from the first to the last.
 pub enum Source {
-    Made {
-        packets: Box<Generator>,
-        n_left: u64,
-    },
-    Trace {
-        name: String,
-        reader: Box<PacketReader<File>>,
-        order: TimeOrder,
-        n_left: u64,
-        keys: Vec<Key>,
-        n_other: u64,
-    },
+    Made { packets: Box<Generator>, n_left: u64 },
+    Trace { name: String, reader: Box<PacketReader<File>>, capture: Capture, n_left: u64 },
 }
 
 impl Source {
@@ -153,19 +181,25 @@ impl Source {
                 *n_left -= n;
                 packets.fill(batch, n as usize);
             }
-            Source::Trace { name, reader, order, n_left, keys, n_other } => {
+            Source::Trace { name, reader, capture, n_left } => {
                 batch.clear();
-                while batch.len() < BATCH_PACKETS && *n_left > 0 {
-                    let Some(packet) = reader.next() else { break };
-                    let packet = packet.map_err(|e| (e.to_string(), Exit::Environment))?;
-                    order
-                        .check(packet.timestamp_ns)
-                        .map_err(|e| (format!("{name}: {e}"), Exit::Environment))?;
-                    *n_left -= 1;
-                    let link_type = reader.interfaces().get(packet.interface as usize).map(|i| i.link_type);
-                    let fields: FlowFields = flow_fields(&packet.data, link_type.unwrap_or(0));
-                    *n_other += u64::from(fields.address_bits == 0);
-                    batch.push(packet.original_len_bytes, packet.timestamp_ns, &fields, keys);
+                let mut refused = None;
+                if *n_left > 0 {
+                    let mut take = |packet: PacketRef<'_>| {
+                        let frame = Frame {
+                            data: packet.data,
+                            len_bytes: packet.original_len_bytes,
+                            time_ns: packet.timestamp_ns,
+                            link_type: packet.link_type,
+                        };
+                        refused = capture.push(batch, frame).err();
+                        *n_left -= 1;
+                        refused.is_none() && *n_left > 0 && batch.len() < BATCH_PACKETS
+                    };
+                    reader.visit(&mut take).map_err(|e| (e.to_string(), Exit::Environment))?;
+                }
+                if let Some(error) = refused {
+                    return Err((format!("{name}: {error}"), Exit::Environment));
                 }
             }
         }
