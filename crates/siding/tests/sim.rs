@@ -50,7 +50,7 @@ fn figures_have_the_published_shape() {
 
     let lock = json(&sim(&["--figure", "1c", "--json", "-n", "50000"]));
     assert!(at(&lock, "alpha = 1", 10.0) > 0.998 && at(&lock, "alpha = 1", 12.0) < 0.9);
-    assert!(at(&lock, "alpha = 0.2", 3.0) > 0.998 && at(&lock, "alpha = 0.2", 4.0) < 0.9);
+    assert!(at(&lock, "alpha = 0.2", 3.0) > 0.998 && at(&lock, "alpha = 0.2", 4.0) < 0.88);
 
     let flow = json(&sim(&["--figure", "flow", "--json", "-n", "50000", "--cycles", "10,11,16"]));
     assert!(at(&flow, "global lock", 10.0) >= 0.998);
@@ -107,6 +107,14 @@ fn damaged_traces_and_senseless_switches_are_refused() {
     std::fs::write(dir.path().join("cut.pcap"), &whole[..whole.len() - 1]).unwrap();
     std::fs::write(dir.path().join("back.pcap"), capture(&[(100, 6000), (100, 5000)])).unwrap();
     std::fs::write(dir.path().join("empty.pcap"), capture(&[])).unwrap();
+    // A packet of which nothing was captured, and which had no length either.
+    let mut zero = whole[..94].to_vec();
+    zero.extend([0, 0, 0, 0, 0x70, 0x17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    std::fs::write(dir.path().join("zero.pcap"), zero).unwrap();
+    let mut wlan = whole.clone();
+    wlan[20] = 105;
+    std::fs::write(dir.path().join("wlan.pcap"), wlan).unwrap();
+    std::fs::write(dir.path().join("zero-sizes"), "0 0.5\n1500 1\n").unwrap();
     let mut huge = whole.clone();
     huge[94 - 62..94 - 58].copy_from_slice(&u32::MAX.to_le_bytes());
     std::fs::write(dir.path().join("huge.pcap"), huge).unwrap();
@@ -166,6 +174,47 @@ fn damaged_traces_and_senseless_switches_are_refused() {
         ),
         (&["--utilisation", "0"], 2, "error: a utilisation of 0: expected more than 0 and at most 1\n"),
         (&["--sizes", "sizes"], 2, "error: sizes: the last share is 0.9; expected 1 (or 100, in percent)\n"),
+        (&["--trace", "zero.pcap"], 4, "error: zero.pcap: packet 2 has a length of 0 bytes\n"),
+        (
+            &["--trace", "wlan.pcap"],
+            4,
+            "error: wlan.pcap: packet 1 is of link type 105; expected Ethernet (1) or raw IP (101, 228, 229)\n",
+        ),
+        (
+            &["--sizes", "zero-sizes"],
+            2,
+            "error: zero-sizes: line 1: a packet of 0 bytes; expected from 1 to 65535\n",
+        ),
+        (
+            &["--profile", "fixed:0"],
+            2,
+            "error: invalid value 'fixed:0' for '--profile <NAME>': `fixed:0` is no profile; expected backbone, facebook, \
+             sj12, mawi, uni1, uni2, imix, or a length as fixed:64 (1 to 65535 bytes)\n\nFor more information, try \
+             '--help'.\n",
+        ),
+        (&["--trains", "1.5"], 2, "error: --trains 1.5: expected a chance from 0 to below 1\n"),
+        (&["--size-runs", "1"], 2, "error: --size-runs 1: expected a chance from 0 to below 1\n"),
+        (&["--size-runs", "-0.1"], 2, "error: --size-runs -0.1: expected a chance from 0 to below 1\n"),
+        (&["--zipf", "11"], 2, "error: --zipf 11: expected a number from 0 to 10\n"),
+        (&["--flows", "0"], 2, "error: --flows 0: expected a number from 1 to 4194304\n"),
+        (&["--read-only", "1.5"], 2, "error: --read-only 1.5: expected a share from 0 to 1\n"),
+        (&["--window", "0"], 2, "error: --window 0: expected 1000 packets or more\n"),
+        (
+            &["--window", "3000", "-n", "2000"],
+            2,
+            "error: --window 3000: there are only 2000 packets, fewer than a window has\n",
+        ),
+        (
+            &["--budget", "2"],
+            2,
+            "error: invalid value '2' for '--budget <LOSS,...>': expected a share of the packets from 0 to below 1, or in \
+             percent, as 0.1%\n\nFor more information, try '--help'.\n",
+        ),
+        (
+            &["--budget", "1%", "--policy", "none"],
+            2,
+            "error: --budget: without a lock no packet is lost; expected --policy global-lock or per-flow-lock\n",
+        ),
         (&["--mix", "3"], 2, "error: --mix 3: expected cycles and a weight, as 3:0.7\n"),
         (
             &["--state", "state", "--cycles", "2"],
@@ -485,6 +534,92 @@ fn the_models_are_timed() {
         .unwrap();
     let value = json(&output);
     let rows = value["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), 12);
+    // Two of a capture; six models at three alphas.
+    assert_eq!(rows.len(), 20);
     assert!(rows.iter().all(|row| row["packets_per_second"].as_f64().unwrap() > 10_000.0), "{value}");
+    assert_eq!((&rows[0]["packets"], &rows[2]["packets"]), (&"capture".into(), &"made".into()));
+}
+
+/// By `scale` a packet of 1500 bytes has 351 at alpha = 0.2; by `mix` it has all or becomes short.
+#[test]
+fn alpha_mixes_or_scales() {
+    let cycles = |more: &[&str]| {
+        let args = ["--profile", "fixed:1500", "-n", "10000", "--cycles", "2", "--policy", "none", "--json"];
+        let all: Vec<&str> = args.iter().chain(more).copied().collect();
+        let value = json(&sim(&all));
+        let model = value["alpha_model"].as_str().unwrap().to_string();
+        (model, value["points"][0]["result"]["input_cycles"].as_u64().unwrap())
+    };
+    assert_eq!(cycles(&["--alpha", "0.2", "--alpha-model", "scale"]), ("scale".into(), 50_000));
+    let (model, mixed) = cycles(&["--alpha", "0.2"]);
+    assert!(model == "mix" && (54_000..58_000).contains(&mixed), "{model} {mixed}");
+    assert_ne!(cycles(&["--alpha", "0.2", "--seed", "2"]).1, mixed);
+    assert_eq!(cycles(&["--alpha", "0"]).1, 10_000);
+    assert_eq!(cycles(&["--alpha", "1"]).1, 190_000);
+}
+
+#[test]
+fn waits_are_apart_from_latencies() {
+    let args = ["--cycles", "11", "-n", "20000", "--policy", "per-flow-lock", "--json"];
+    let result = json(&sim(&args))["points"][0]["result"].clone();
+    let number = |name: &str| result[name].as_u64().unwrap();
+    assert_eq!(number("latency_cycles_p99"), number("wait_cycles_p99") + 11);
+    assert_eq!(number("latency_cycles_max"), number("wait_cycles_max") + 11);
+    assert!(number("queue_packets_p99") <= number("queue_packets_max"));
+}
+
+/// Windows are simulated by themselves: the first is a run of its own.
+#[test]
+fn windows_are_runs_of_their_own() {
+    let run = |n: &str, more: &[&str]| {
+        let args = ["--cycles", "11", "-n", n, "--policy", "global-lock", "--json"];
+        let all: Vec<&str> = args.iter().chain(more).copied().collect();
+        json(&sim(&all))["points"][0]["result"].clone()
+    };
+    let whole = run("5000", &[]);
+    let windows = run("9999", &["--window", "5000"])["windows"].clone();
+    assert_eq!((windows["packets"].as_u64(), windows["windows"].as_u64()), (Some(5000), Some(1)));
+    for name in ["throughput", "wait_cycles_p99", "latency_cycles_mean"] {
+        assert_eq!(windows[name]["min"].as_f64(), whole[name].as_f64(), "{name}");
+        assert_eq!(windows[name]["min"], windows[name]["max"], "{name}");
+    }
+    let many = run("50000", &["--window", "5000"])["windows"].clone();
+    let of = |which: &str| many["throughput"][which].as_f64().unwrap();
+    assert!(of("min") < of("max") && of("p99") == of("max") && many["windows"] == 10, "{many}");
+    let text = String::from_utf8(sim(&["--cycles", "11", "-n", "5000", "--window", "1000"]).stdout).unwrap();
+    assert!(text.contains("in 5 windows of 1000 packets"), "{text}");
+}
+
+/// Published: 9 for the backbone, 2 for the cluster of Facebook's.
+#[test]
+fn a_budget_says_how_long_actions_may_be() {
+    let longest = |args: &[&str]| {
+        let common = ["--budget", "0.1%,0.01", "--policy", "global-lock", "-n", "200000", "--json"];
+        let all: Vec<&str> = args.iter().chain(&common).copied().collect();
+        let longest = json(&sim(&all))["budgets"][0]["longest"].clone();
+        [0, 1].map(|i| longest[i]["cycles"].as_u64().unwrap())
+    };
+    assert_eq!(longest(&["--size-runs", "0.985"]), [9, 9]);
+    assert_eq!(longest(&["--profile", "facebook"]), [2, 2]);
+    // Nothing is lost where nothing is tried that loses.
+    assert_eq!(longest(&["--cycles", "3,5"]), [5, 5]);
+    assert_eq!(longest(&["--profile", "fixed:64", "--cycles", "3,5"]), [0, 0]);
+}
+
+/// A frame of 60 bytes with an IP packet of 40.
+#[test]
+fn lengths_are_of_frames_or_ip_packets() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("t.pcap"), capture(&[(60, 0), (60, 10)])).unwrap();
+    let mean = |more: &[&str]| {
+        let args = ["--trace", "t.pcap", "--cycles", "2", "--policy", "none", "--json"];
+        let all: Vec<&str> = args.iter().chain(more).copied().collect();
+        json(&sim_in(dir.path(), &all))["traffic"]["mean_bytes"].as_f64()
+    };
+    assert_eq!((mean(&[]), mean(&["--length", "ip"])), (Some(60.0), Some(40.0)));
+    // The link type of raw IP: what is captured is an IP packet, and has an Ethernet header in a frame.
+    let mut raw = capture(&[(54, 0)]);
+    raw[20] = 101;
+    std::fs::write(dir.path().join("t.pcap"), raw).unwrap();
+    assert_eq!(mean(&[]), Some(68.0));
 }

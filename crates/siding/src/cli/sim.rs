@@ -89,7 +89,7 @@ pub struct SimTrafficArgs {
     pub trains: Option<f64>,
     /// The chance that the mix of lengths stays: for a while more packets are long, then more are short; 0.985 waits as
     /// long as packets of a real link do [default: 0, every length is drawn by itself]
-    #[arg(long, value_name = "P", conflicts_with = "trace")]
+    #[arg(long, value_name = "P", conflicts_with = "trace", allow_negative_numbers = true)]
     pub size_runs: Option<f64>,
     /// Lengths of a trace's packets
     #[arg(long, value_enum, value_name = "WHICH", default_value = "frame", requires = "trace")]

@@ -197,8 +197,12 @@ fn window_tables(points: &[Point], results: &[Value]) -> String {
         let Some((_, first)) = rows.first() else { continue };
         let _ = writeln!(
             text,
-            "\n{}: {} windows of {} packets, each by itself: least, 99th percentile, most",
-            super::grid::policy_name(policy),
+            "\n{}, in {} windows of {} packets, each by itself: least, 99th percentile, most",
+            match policy {
+                PolicyArg::None => "no locks",
+                PolicyArg::GlobalLock => "global lock",
+                PolicyArg::PerFlowLock => "locks for groups of flows",
+            },
             first["windows"],
             first["packets"],
         );
