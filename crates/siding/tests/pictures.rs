@@ -124,6 +124,6 @@ fn published_points_stand_only_beside_figures_of_such_traffic() {
         std::fs::read_to_string(folder.path().join("x.svg")).unwrap()
     };
     assert!(draw(&[]).contains("alpha = 1 (published)"));
-    assert!(!draw(&["--profile", "datacenter"]).contains("published)"));
+    assert!(!draw(&["--profile", "mawi"]).contains("published)"));
     assert!(!draw(&["--key", "5-tuple"]).contains("published)"));
 }

@@ -586,6 +586,12 @@ fn windows_are_runs_of_their_own() {
     let many = run("50000", &["--window", "5000"])["windows"].clone();
     let of = |which: &str| many["throughput"][which].as_f64().unwrap();
     assert!(of("min") < of("max") && of("p99") == of("max") && many["windows"] == 10, "{many}");
+    // A figure shows the worst of them.
+    let args =
+        ["--figure", "1c", "--alpha", "1", "--cycles", "11", "-n", "50000", "--json", "--window", "5000"];
+    let figure = json(&sim(&args));
+    assert_eq!(at(&figure, "alpha = 1", 11.0), of("min"));
+    assert!(figure["title"].as_str().unwrap().ends_with("worst window of 5000 packets"), "{figure}");
     let text = String::from_utf8(sim(&["--cycles", "11", "-n", "5000", "--window", "1000"]).stdout).unwrap();
     assert!(text.contains("in 5 windows of 1000 packets"), "{text}");
 }

@@ -359,6 +359,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             ("siding sim counter.p4 --explain", "the stateful actions and their cycles"),
             ("siding sim counter.p4 --trace in.pcap --cycles 1..10", "on your own traffic"),
             ("siding sim --figure 1b --svg hazards.svg", "a published figure"),
+            ("siding sim --budget 0.01%,1% --profile facebook", "how long an action may be"),
         ],
     ),
     (

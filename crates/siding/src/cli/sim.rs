@@ -94,7 +94,8 @@ pub struct SimTrafficArgs {
     /// Lengths of a trace's packets
     #[arg(long, value_enum, value_name = "WHICH", default_value = "frame", requires = "trace")]
     pub length: LengthArg,
-    /// Also simulate each N packets by themselves, and show the least, the 99th percentile and the most
+    /// Also simulate each N packets by themselves, and show the least, the 99th percentile and the most; figures show the
+    /// worst
     #[arg(long, value_name = "N")]
     pub window: Option<u64>,
     /// Seed of made-up packets, and of the choice which packets --alpha shortens

@@ -4,7 +4,7 @@ use super::grid::{Frame, Point, QUEUE_CAPACITY, alphas, mixes, usage};
 use super::output::{heading, number, points_json, run_json};
 use super::sweep::Sweep;
 use super::traffic::{Problem, Survey, Traffic};
-use crate::cli::{FigureArg, MetricArg, PolicyArg, SimArgs};
+use crate::cli::{AlphaModelArg, FigureArg, MetricArg, PolicyArg, SimArgs};
 use bench::chart::{Across, Chart, Origin, Series, Upwards};
 use hazard::Queues;
 use hazard::traffic::{Key, Profile};
@@ -44,19 +44,25 @@ pub fn figure(
         let points: Vec<Point> = curves.iter().flat_map(|(_, points)| points.clone()).collect();
         let results = sweep.run(&points)?;
         let mut left = results.as_slice();
-        let (value, scale) = metric(which, args);
+        let (name_of_metric, scale) = metric(which, args);
         for (name, points) in curves {
             let (mine, rest) = left.split_at(points.len());
             left = rest;
             let points = points.iter().zip(mine);
-            let points =
-                points.map(|(point, r)| (f64::from(point.cycles()), number(r, value) * scale)).collect();
+            let points = points
+                .map(|(point, result)| (f64::from(point.cycles()), shown(result, name_of_metric) * scale))
+                .collect();
             chart.series.push(Series { name, points, origin: Origin::Ours });
         }
         json["points"] = Value::Array(points_json(&points, &results));
     }
     let (title, x, y) = words(which, args);
-    (chart.title, chart.x, chart.y) = (format!("{title}: {}", traffic.name()), x.to_string(), y.to_string());
+    let worst = match frame.window_packets {
+        Some(n) if which != FigureArg::Sizes => format!(", worst window of {n} packets"),
+        Some(_) | None => String::new(),
+    };
+    let title = format!("{title}: {}{worst}", traffic.name());
+    (chart.title, chart.x, chart.y) = (title, x.to_string(), y.to_string());
     chart.across = Across::Linear;
     chart.upwards = match which {
         FigureArg::Sizes | FigureArg::Lock => Upwards::Linear,
@@ -112,24 +118,37 @@ fn words(which: FigureArg, args: &SimArgs) -> (&'static str, &'static str, &'sta
     }
 }
 
-/// The points that were published for a figure, of the page docs/how-to/stateful-actions.md. They are of traces of links, so
-/// they belong only to the figures of the profile that is like those, with the default key and metric.
+/// The points that were published for a figure (see docs/how-to/stateful-actions.md). They are of traces of links, so they
+/// belong only to the figures of the profiles that are like those, with the default key, metric and function of alpha.
 fn published(which: FigureArg, args: &SimArgs) -> Vec<Series> {
     let (traffic, switch) = (&args.traffic, &args.switch);
-    let is_backbone = traffic.trace.is_none()
+    let is_profile = traffic.trace.is_none()
         && traffic.sizes.is_none()
-        && matches!(traffic.profile, None | Some(Profile::Backbone))
+        && traffic.alpha_model == AlphaModelArg::Mix
         && traffic.utilisation.iter().all(|utilisation| *utilisation == 1.0);
     let has_default_switch = switch.key.is_empty() && switch.mix.is_empty();
     let is_other_metric = which == FigureArg::Flow && args.metric != MetricArg::Throughput;
-    if !is_backbone || !has_default_switch || is_other_metric {
+    if !is_profile || !has_default_switch || is_other_metric {
         return Vec::new();
     }
-    let known: &[(&str, &[(f64, f64)])] = match which {
-        FigureArg::Sizes => &[],
-        FigureArg::Hazards => &[("alpha = 1", &[(2.0, 2.9), (19.0, 5.5)])],
-        FigureArg::Lock => &[("alpha = 1", &[(10.0, 0.9985)]), ("alpha = 0.2", &[(3.0, 1.0)])],
-        FigureArg::Flow => &[("global lock", &[(10.0, 0.998), (11.0, 0.93), (16.0, 0.64)])],
+    let known: &[(&str, &[(f64, f64)])] = match (which, traffic.profile.unwrap_or(Profile::Backbone)) {
+        (FigureArg::Hazards, Profile::Backbone) => {
+            &[("alpha = 1", &[(2.0, 2.9), (5.0, 3.9), (10.0, 4.4), (19.0, 5.5), (20.0, 9.4)])]
+        }
+        (FigureArg::Lock, Profile::Backbone) => {
+            &[("alpha = 1", &[(10.0, 0.9985)]), ("alpha = 0.2", &[(3.0, 1.0)])]
+        }
+        (FigureArg::Flow, Profile::Backbone) => {
+            &[("global lock", &[(10.0, 0.998), (11.0, 0.93), (16.0, 0.64)])]
+        }
+        (FigureArg::Hazards, Profile::Facebook) => {
+            &[("alpha = 1", &[(2.0, 8.5), (3.0, 24.2), (4.0, 31.4), (5.0, 32.8), (8.0, 35.1), (10.0, 35.5)])]
+        }
+        (FigureArg::Lock, Profile::Facebook) => &[(
+            "alpha = 1",
+            &[(2.0, 1.0), (3.0, 0.914), (4.0, 0.686), (5.0, 0.549), (8.0, 0.343), (10.0, 0.275)],
+        )],
+        _ => &[],
     };
     let series = known.iter().map(|(name, points)| (name.to_string(), points.to_vec()));
     series.map(|(name, points)| Series { name, points, origin: Origin::Published }).collect()
@@ -147,6 +166,12 @@ fn metric(which: FigureArg, args: &SimArgs) -> (&'static str, f64) {
         (FigureArg::Flow, MetricArg::QueueP99) => ("queue_packets_p99", 1.0),
         (FigureArg::Flow, MetricArg::Drops) => ("drop_fraction", 100.0),
     }
+}
+
+/// The number of the whole run, or of the worst window if there are windows.
+fn shown(result: &Value, name: &str) -> f64 {
+    let worst = if name == "throughput" { "min" } else { "max" };
+    result.get("windows").map_or_else(|| number(result, name), |windows| number(&windows[name], worst))
 }
 
 fn sizes(args: &SimArgs, survey: &Survey, frame: &Frame) -> Result<Chart, Problem> {

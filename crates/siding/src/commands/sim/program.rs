@@ -337,25 +337,22 @@ fn verdict(codelet: &Codelet, points: &[Point], results: &[Value]) -> String {
         let mut of_policy = points.iter().zip(results).filter(|(point, _)| point.policy == policy);
         let Some((point, result)) = of_policy.next() else { continue };
         let percent = |name: &str| number(result, name) * 100.0;
-        let waits = number(result, "latency_cycles_p99");
-        let through = percent("throughput");
+        let passed = format!(
+            "{:.2} % get through, 99 % of them wait for at most {} cycles and have left after {}",
+            percent("throughput"),
+            number(result, "wait_cycles_p99"),
+            number(result, "latency_cycles_p99"),
+        );
         let _ = match policy {
             PolicyArg::None => writeln!(
                 text,
                 "  without locks   {:.2} % of packets find that another of their state is not done",
                 percent("same_key_share_of_packets")
             ),
-            PolicyArg::GlobalLock => {
-                writeln!(
-                    text,
-                    "  with one lock   {through:.2} % get through, 99 % of them within {waits} cycles"
-                )
+            PolicyArg::GlobalLock => writeln!(text, "  with one lock   {passed}"),
+            PolicyArg::PerFlowLock => {
+                writeln!(text, "  with {:<10} {passed}", format!("{} locks", point.queues.n_locks))
             }
-            PolicyArg::PerFlowLock => writeln!(
-                text,
-                "  with {:<10} {through:.2} % get through, 99 % of them within {waits} cycles",
-                format!("{} locks", point.queues.n_locks)
-            ),
         };
     }
     if let Some(point) = points.first().filter(|point| point.mix.len() > 1) {
