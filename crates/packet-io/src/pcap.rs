@@ -45,6 +45,7 @@ pub(crate) fn header(bytes: &[u8]) -> Result<PcapFormat, Damage> {
 
 impl PcapFormat {
     /// Locates the packet in a record, given its [`RECORD_HEADER_BYTES`].
+    #[inline]
     pub(crate) fn record(&self, header: &[u8]) -> Result<PacketSpan, Damage> {
         let word = |at: usize| {
             let mut word = [0; 4];

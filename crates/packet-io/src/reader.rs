@@ -50,12 +50,43 @@ impl PacketReader<File> {
     /// Lends packets to `visit` until it returns false or there are no more. Not generic, so that the loop is compiled for
     /// speed whatever crate calls it.
     pub fn visit(&mut self, visit: &mut dyn FnMut(PacketRef<'_>) -> bool) -> Result<(), ReadError> {
-        while let Some(packet) = self.lend() {
+        loop {
+            if !self.visit_buffered(visit) {
+                return Ok(());
+            }
+            // The next one is not whole in the buffer, or is damaged, or there is none.
+            let Some(packet) = self.lend() else { return Ok(()) };
             if !visit(packet?) {
-                break;
+                return Ok(());
             }
         }
-        Ok(())
+    }
+
+    /// Lends the packets of a pcap file that are whole in the buffer. Returns false if `visit` did.
+    fn visit_buffered(&mut self, visit: &mut dyn FnMut(PacketRef<'_>) -> bool) -> bool {
+        let (Format::Pcap(format), false) = (&self.format, self.is_done) else { return true };
+        let link_type = format.link_type;
+        if self.ethernet_only && link_type != LINK_TYPE_ETHERNET {
+            return true;
+        }
+        let (mut rest, mut n_bytes, mut goes_on) = (self.window.buffered(), 0, true);
+        while goes_on
+            && let Some(header) = rest.get(..pcap::RECORD_HEADER_BYTES)
+            && let Ok(span) = format.record(header)
+            && let Some(data) = rest.get(span.data.0..span.data.1)
+        {
+            goes_on = visit(PacketRef {
+                data,
+                timestamp_ns: span.timestamp_ns,
+                original_len_bytes: span.original_len_bytes,
+                interface: span.interface,
+                link_type,
+            });
+            rest = &rest[span.record_bytes..];
+            n_bytes += span.record_bytes;
+        }
+        self.window.consume(n_bytes);
+        goes_on
     }
 }
 

@@ -2,16 +2,17 @@
 
 use std::io::{self, ErrorKind, Read};
 
-/// Number of bytes per read.
+/// Bytes that the buffer grows by: room of a read, beside what is left of the one before.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// A reader with look-ahead that knows its offset.
 #[derive(Debug)]
 pub(crate) struct Window<R> {
     inner: R,
+    /// Bytes from `start` to `end` have been read and not consumed; the others mean nothing.
     buffer: Vec<u8>,
-    /// Index of the first unconsumed byte in `buffer`.
     start: usize,
+    end: usize,
     /// Offset in the file of `buffer[start]`.
     offset: u64,
     at_end: bool,
@@ -19,47 +20,55 @@ pub(crate) struct Window<R> {
 
 impl<R: Read> Window<R> {
     pub(crate) fn new(inner: R) -> Window<R> {
-        Window { inner, buffer: Vec::new(), start: 0, offset: 0, at_end: false }
+        Window { inner, buffer: Vec::new(), start: 0, end: 0, offset: 0, at_end: false }
     }
 
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Returns the next `n` bytes, fewer only at the end of the file. The buffer grows only with bytes that
-    /// were really read.
+    /// Returns the next `n` bytes, fewer only at the end of the file. The buffer grows only when it is full of bytes
+    /// that were really read.
     #[inline]
     pub(crate) fn peek(&mut self, n: usize) -> io::Result<&[u8]> {
-        while self.buffer.len() - self.start < n && !self.at_end {
-            self.fill()?;
+        if self.end - self.start < n {
+            self.fill(n)?;
         }
-        let end = self.buffer.len().min(self.start.saturating_add(n));
+        let end = self.end.min(self.start.saturating_add(n));
         Ok(&self.buffer[self.start..end])
     }
 
-    fn fill(&mut self) -> io::Result<()> {
-        if self.start > 0 {
-            self.buffer.drain(..self.start);
-            self.start = 0;
-        }
-        let filled = self.buffer.len();
-        self.buffer.resize(filled + CHUNK_BYTES, 0);
-        let result = loop {
-            match self.inner.read(&mut self.buffer[filled..]) {
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                other => break other,
+    /// Reads until there are `n` bytes, or the file has ended.
+    #[cold]
+    fn fill(&mut self, n: usize) -> io::Result<()> {
+        while self.end - self.start < n && !self.at_end {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+            if self.end == self.buffer.len() {
+                self.buffer.resize(self.end + CHUNK_BYTES, 0);
             }
-        };
-        // A wrong reader can claim more than it was given room for.
-        let n = result.as_ref().map_or(0, |n| *n).min(CHUNK_BYTES);
-        self.buffer.truncate(filled + n);
-        self.at_end = n == 0;
-        result.map(|_| ())
+            let room = self.buffer.len() - self.end;
+            let n_read = loop {
+                match self.inner.read(&mut self.buffer[self.end..]) {
+                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                    other => break other?,
+                }
+            };
+            // A wrong reader can claim more than it was given room for.
+            self.end += n_read.min(room);
+            self.at_end = n_read == 0;
+        }
+        Ok(())
+    }
+
+    /// Returns what has been read and not consumed.
+    pub(crate) fn buffered(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
     }
 
     /// Consumes up to `n` bytes.
     pub(crate) fn consume(&mut self, n: usize) {
-        let n = n.min(self.buffer.len() - self.start);
+        let n = n.min(self.end - self.start);
         self.start += n;
         self.offset += n as u64;
     }

@@ -85,7 +85,7 @@ impl Run {
     fn lock(&self, cycles: &[u32]) -> Vec<f64> {
         let points: Vec<_> = cycles.iter().map(|cycles| (Policy::GlobalLock, *cycles)).collect();
         let mean = |outcomes: Vec<Outcome>| {
-            let sum: f64 = outcomes.iter().map(|outcome| lock_throughput(outcome)).sum();
+            let sum: f64 = outcomes.iter().map(lock_throughput).sum();
             sum / outcomes.len() as f64
         };
         self.windows(&points).into_iter().map(mean).collect()
@@ -271,6 +271,9 @@ fn hazards(page: &mut Page) {
     page.near("hazards of dst/16", &prefixes, &[1.29], 0.03, 0.03);
 }
 
+/// Name, queues, published throughput and waits.
+type Case = (&'static str, Queues, Option<[f64; 8]>, [u64; 8]);
+
 fn queues(page: &mut Page) {
     page.section(
         "Queues",
@@ -281,7 +284,7 @@ fn queues(page: &mut Page) {
     );
     const CYCLES: [u32; 8] = [5, 8, 10, 11, 12, 16, 20, 30];
     let global = [0.9999, 0.9995, 0.9825, 0.9318, 0.8573, 0.6432, 0.5146, 0.3431];
-    let cases: [(&str, Queues, Option<[f64; 8]>, [u64; 8]); 3] = [
+    let cases: [Case; 3] = [
         ("one lock", Queues::global(100), Some(global), [31, 282, 995, 1099, 1199, 1599, 1999, 2999]),
         (
             "5-tuple, Q = 16, W = 16",

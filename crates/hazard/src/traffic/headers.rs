@@ -49,18 +49,22 @@ fn bytes<const N: usize>(packet: &[u8], at: usize) -> Option<[u8; N]> {
     packet.get(at..)?.first_chunk::<N>().copied()
 }
 
+#[inline]
 fn u16_at(packet: &[u8], at: usize) -> Option<u16> {
     bytes(packet, at).map(u16::from_be_bytes)
 }
 
+#[inline]
 fn u32_at(packet: &[u8], at: usize) -> Option<u32> {
     bytes(packet, at).map(u32::from_be_bytes)
 }
 
+#[inline]
 fn u48_at(packet: &[u8], at: usize) -> Option<u64> {
     Some(u64::from(u16_at(packet, at)?) << 32 | u64::from(u32_at(packet, at + 2)?))
 }
 
+#[inline]
 fn ethernet(frame: &[u8], fields: &mut FlowFields) -> Option<()> {
     fields.ethernet_destination = u48_at(frame, 0)?;
     fields.ethernet_source = u48_at(frame, 6)?;
@@ -88,6 +92,7 @@ fn ethernet(frame: &[u8], fields: &mut FlowFields) -> Option<()> {
 }
 
 /// RFC 791.
+#[inline]
 fn ipv4(packet: &[u8], fields: &mut FlowFields) -> Option<()> {
     let header_bytes = usize::from(*packet.first()? & 0xf) * 4;
     fields.differentiated_services = *packet.get(1)?;
@@ -138,6 +143,7 @@ fn ipv6(packet: &[u8], fields: &mut FlowFields) -> Option<()> {
     ports(packet.get(at..)?, fields)
 }
 
+#[inline]
 fn ports(segment: &[u8], fields: &mut FlowFields) -> Option<()> {
     if matches!(fields.protocol, 6 | 17 | 132) {
         let both = u32_at(segment, 0)?;

@@ -50,6 +50,7 @@ impl Batch {
     }
 
     /// Adds a packet of a capture. `keys` are those that the batch has columns for.
+    #[inline]
     pub fn push(&mut self, len_bytes: u32, time_ns: u64, fields: &FlowFields, keys: &[Key]) {
         self.len_bytes.push(len_bytes);
         self.time_ns.push(time_ns);
