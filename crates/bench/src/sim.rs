@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 
 /// Packets of a batch, as in `siding sim`.
 const BATCH: usize = hazard::traffic::BATCH_PACKETS;
-/// Batches that are made, then simulated: so that the clock is not asked too often.
-const ROUND_BATCHES: u64 = 64;
+/// Batches that are made, then simulated: more than one, so that the clock is not asked too often, and few enough for a
+/// cache.
+const ROUND_BATCHES: u64 = 8;
 
 /// The time that this thread has had a core for: other work of the machine does not count.
 fn core_time() -> Duration {

@@ -163,10 +163,10 @@ fn normal_quantiles() -> &'static [f64] {
         let density = |x: f64| (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
         // The distribution function above its middle: density times x + x^3/3 + x^5/(3*5) + ...
         let above_middle = |x: f64| {
-            let (mut term, mut sum, mut odd) = (x, x, 1.0);
+            let (mut term, mut sum, mut divisor) = (x, x, 1.0);
             while term > 1e-12 {
-                odd += 2.0;
-                term *= x * x / odd;
+                divisor += 2.0;
+                term *= x * x / divisor;
                 sum += term;
             }
             density(x) * sum

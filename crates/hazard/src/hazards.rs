@@ -20,7 +20,7 @@ pub struct Met {
 pub struct Hazards {
     /// Cycle in which the last of all read-modify-writes so far ends.
     all_end_at: u64,
-    /// The same by the low bits of keys. Mostly none is under way, which saves the search.
+    /// That cycle by the low bits of keys. Mostly none is under way, which saves the search.
     end_at_by_key: Vec<u64>,
     /// The last packets: a ring with room for all that may be under way.
     entered: Vec<Entered>,

@@ -70,7 +70,7 @@ struct Fullest {
     /// Number of queues by the number of packets in them; index 0 is not kept.
     n_by_packets: Vec<u32>,
     now: usize,
-    /// As each arriving packet found it, itself included.
+    /// Recorded at each arrival, the arriving packet included.
     at_arrivals: Histogram,
 }
 

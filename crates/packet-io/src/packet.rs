@@ -39,7 +39,7 @@ pub struct Packet {
 /// A packet of a capture whose bytes are still in the reader's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketRef<'a> {
-    /// As in [`Packet`].
+    /// The fields are those of [`Packet`].
     pub data: &'a [u8],
     pub timestamp_ns: u64,
     pub original_len_bytes: u32,

@@ -69,13 +69,13 @@ impl PacketReader<File> {
         if self.ethernet_only && link_type != LINK_TYPE_ETHERNET {
             return true;
         }
-        let (mut rest, mut n_bytes, mut goes_on) = (self.window.buffered(), 0, true);
-        while goes_on
+        let (mut rest, mut n_bytes, mut has_more) = (self.window.buffered(), 0, true);
+        while has_more
             && let Some(header) = rest.get(..pcap::RECORD_HEADER_BYTES)
             && let Ok(span) = format.record(header)
             && let Some(data) = rest.get(span.data.0..span.data.1)
         {
-            goes_on = visit(PacketRef {
+            has_more = visit(PacketRef {
                 data,
                 timestamp_ns: span.timestamp_ns,
                 original_len_bytes: span.original_len_bytes,
@@ -86,7 +86,7 @@ impl PacketReader<File> {
             n_bytes += span.record_bytes;
         }
         self.window.consume(n_bytes);
-        goes_on
+        has_more
     }
 }
 

@@ -17,7 +17,7 @@ pub enum Length {
 /// A packet of a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// What was captured of it.
+    /// Captured bytes; the capture may have cut the packet.
     pub data: &'a [u8],
     /// Length on the wire.
     pub len_bytes: u32,

@@ -194,8 +194,8 @@ fn five_tuple_hash(fields: &FlowFields) -> u64 {
 /// Adds a value to a hash: the halves of a product of 128 bits. Much quicker than [`mixed`], which follows at the end.
 #[inline]
 fn folded(hash: u64, value: u64) -> u64 {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let product = u128::from(hash.rotate_left(23) ^ value ^ ODD) * u128::from(ODD);
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let product = u128::from(hash.rotate_left(23) ^ value ^ FACTOR) * u128::from(FACTOR);
     (product >> 64) as u64 ^ product as u64
 }
 

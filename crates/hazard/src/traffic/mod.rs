@@ -123,7 +123,7 @@ impl Alias {
         let scaled = (random >> 32) * self.slots.len() as u64;
         let at = (scaled >> 32) as u32;
         let (keep_below, other) = self.slots[at as usize];
-        // What is left of the product is a draw within the slot.
+        // The lower half of the product is a draw within the slot.
         if (scaled as u32) < keep_below { at as usize } else { other as usize }
     }
 

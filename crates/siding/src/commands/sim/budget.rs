@@ -24,7 +24,7 @@ struct Row {
 struct Longest {
     /// 0 if even the shortest loses more.
     cycles: u32,
-    /// Whether all that were tried are within the loss.
+    /// True if all that were tried are within the loss.
     is_last: bool,
 }
 
