@@ -607,6 +607,8 @@ fn a_budget_says_how_long_actions_may_be() {
     };
     assert_eq!(longest(&["--size-runs", "0.985"]), [9, 9]);
     assert_eq!(longest(&["--profile", "facebook"]), [2, 2]);
+    // Half of the packets only read, so that actions may be twice as long.
+    assert_eq!(longest(&["--profile", "facebook", "--read-only", "0.5", "--cycles", "4,5,6"]), [5, 5]);
     // Nothing is lost where nothing is tried that loses.
     assert_eq!(longest(&["--cycles", "3,5"]), [5, 5]);
     assert_eq!(longest(&["--profile", "fixed:64", "--cycles", "3,5"]), [0, 0]);

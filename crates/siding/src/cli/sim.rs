@@ -81,21 +81,21 @@ pub struct SimTrafficArgs {
     /// Flows of made-up packets
     #[arg(long, value_name = "N", conflicts_with = "trace")]
     pub flows: Option<u32>,
-    /// How much more often the first flows come: the flow of rank i in proportion to 1/i^S
+    /// Popularity of flows: the flow of rank i comes in proportion to 1/i^S
     #[arg(long, value_name = "S", conflicts_with = "trace")]
     pub zipf: Option<f64>,
     /// The chance that a packet belongs to the flow of the one before
     #[arg(long, value_name = "P", conflicts_with = "trace")]
     pub trains: Option<f64>,
-    /// The chance that the mix of lengths stays: for a while more packets are long, then more are short; 0.985 waits as
-    /// long as packets of a real link do [default: 0, every length is drawn by itself]
+    /// The chance that the mix of lengths stays as it is from packet to packet, so that long packets come in runs; 0.985
+    /// gives the waits of a real link [default: 0, every length is drawn by itself]
     #[arg(long, value_name = "P", conflicts_with = "trace", allow_negative_numbers = true)]
     pub size_runs: Option<f64>,
     /// Lengths of a trace's packets
     #[arg(long, value_enum, value_name = "WHICH", default_value = "frame", requires = "trace")]
     pub length: LengthArg,
-    /// Also simulate each N packets by themselves, and show the least, the 99th percentile and the most; figures show the
-    /// worst
+    /// Also simulate each N packets by themselves: show the least, the 99th percentile and the most of each result; in a
+    /// figure, the worst
     #[arg(long, value_name = "N")]
     pub window: Option<u64>,
     /// Seed of made-up packets, and of the choice which packets --alpha shortens
@@ -168,7 +168,7 @@ pub struct SimArgs {
     /// Metric shown by `--figure flow`
     #[arg(long, value_enum, value_name = "WHAT", default_value = "throughput")]
     pub metric: MetricArg,
-    /// Instead, the longest action that loses no more than this, as 0.01%,0.1%,1% or 0.001
+    /// Print the longest action that loses no more of the packets than this, as 0.01%,0.1%,1% or 0.001
     #[arg(long, value_name = "LOSS,...", value_delimiter = ',', value_parser = loss, conflicts_with_all = ["program", "figure", "mix", "window"])]
     pub budget: Vec<f64>,
     /// Keep results in this file, and go on from there after an interruption

@@ -1,6 +1,6 @@
 //! The inverse question: how long may an action be, if no more than a given share of the packets is lost?
 
-use super::grid::{Frame, Point, grid, usage};
+use super::grid::{Frame, Point, grid, mixes, usage};
 use super::output::{heading, number, queue_columns, run_json};
 use super::sweep::Sweep;
 use super::traffic::{Problem, Survey, Traffic};
@@ -40,16 +40,11 @@ pub fn budget(
             "--budget: without a lock no packet is lost; expected --policy global-lock or per-flow-lock",
         ));
     }
-    let cycles = match &args.switch.cycles {
-        Some(list) => {
-            let mut cycles = list.0.clone();
-            cycles.sort_unstable();
-            cycles.dedup();
-            cycles
-        }
-        None => (1..=CYCLES_MAX).collect(),
-    };
-    let curves = curves(args, &cycles)?;
+    let mut mixes = mixes(args, &(1..=CYCLES_MAX).collect::<Vec<_>>())?;
+    mixes.sort_by_key(|mix| longest_of(mix));
+    mixes.dedup();
+    let cycles: Vec<u32> = mixes.iter().map(|mix| longest_of(mix)).collect();
+    let curves = curves(args, &mixes)?;
     let points: Vec<Point> = curves.concat();
     let results = sweep.run(&points)?;
     let rows: Vec<Row> = curves
@@ -72,11 +67,14 @@ fn longest(cycles: &[u32], losses: &[f64], budget: f64) -> Longest {
     Longest { cycles: if n == 0 { 0 } else { cycles[n - 1] }, is_last: n == cycles.len() }
 }
 
+fn longest_of(mix: &[(Action, f64)]) -> u32 {
+    mix.iter().map(|(action, _)| action.cycles).max().unwrap_or(0)
+}
+
 /// For each lock and traffic, a point for each length of the action.
-fn curves(args: &SimArgs, cycles: &[u32]) -> Result<Vec<Vec<Point>>, Problem> {
-    let one = vec![(Action::new(1), 1.0)];
+fn curves(args: &SimArgs, mixes: &[Vec<(Action, f64)>]) -> Result<Vec<Vec<Point>>, Problem> {
     let mut curves: Vec<Point> = Vec::new();
-    for mut point in grid(args, &[one], &Key::five_tuple())? {
+    for mut point in grid(args, &mixes[..1], &Key::five_tuple())? {
         match point.policy {
             PolicyArg::None => continue,
             PolicyArg::GlobalLock => {
@@ -89,14 +87,8 @@ fn curves(args: &SimArgs, cycles: &[u32]) -> Result<Vec<Vec<Point>>, Problem> {
         }
         curves.push(point);
     }
-    let of_cycles = |point: &Point| {
-        let lock_cycles = |n: u32| args.switch.lock_cycles.map_or(n, |lock_cycles| lock_cycles.min(n));
-        let point_of = |n: &u32| {
-            let action = Action { cycles: *n, lock_cycles: lock_cycles(*n) };
-            Point { mix: vec![(action, 1.0)], ..point.clone() }
-        };
-        cycles.iter().map(point_of).collect()
-    };
+    let of_cycles =
+        |point: &Point| mixes.iter().map(|mix| Point { mix: mix.clone(), ..point.clone() }).collect();
     Ok(curves.iter().map(of_cycles).collect())
 }
 
