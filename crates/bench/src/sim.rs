@@ -112,8 +112,13 @@ impl Packets {
                 time_ns: packet.timestamp_ns,
                 link_type: packet.link_type,
             };
-            refused = capture.push(batch, frame).err();
-            refused.is_none() && batch.len() < BATCH
+            match capture.push(batch, frame) {
+                Ok(()) => batch.len() < BATCH,
+                Err(error) => {
+                    refused = Some(error);
+                    false
+                }
+            }
         };
         reader.visit(&mut take).map_err(failed)?;
         if let Some(error) = refused {

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Read};
 
 /// Bytes that the buffer grows by: room of a read, beside what is left of the one before.
-const CHUNK_BYTES: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 32 * 1024;
 
 /// A reader with look-ahead that knows its offset.
 #[derive(Debug)]

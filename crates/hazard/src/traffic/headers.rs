@@ -94,14 +94,20 @@ fn ethernet(frame: &[u8], fields: &mut FlowFields) -> Option<()> {
 /// RFC 791.
 #[inline]
 fn ipv4(packet: &[u8], fields: &mut FlowFields) -> Option<()> {
-    let header_bytes = usize::from(*packet.first()? & 0xf) * 4;
-    fields.differentiated_services = *packet.get(1)?;
-    fields.source = u32_at(packet, 12)?.into();
-    fields.destination = u32_at(packet, 16)?.into();
+    let Some(header) = packet.first_chunk::<20>() else {
+        fields.differentiated_services = *packet.get(1)?;
+        fields.source = u32_at(packet, 12)?.into();
+        return None;
+    };
+    let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    fields.differentiated_services = header[1];
+    fields.ip_len_bytes = word(0) & 0xffff;
+    fields.protocol = header[9];
+    fields.source = word(12).into();
+    fields.destination = word(16).into();
     fields.address_bits = 32;
-    fields.ip_len_bytes = u16_at(packet, 2)?.into();
-    fields.protocol = *packet.get(9)?;
-    let fragment_offset = u16_at(packet, 6)? & 0x1fff;
+    let header_bytes = usize::from(header[0] & 0xf) * 4;
+    let fragment_offset = word(4) & 0x1fff;
     if fragment_offset == 0 && header_bytes >= 20 {
         ports(packet.get(header_bytes..)?, fields)?;
     }

@@ -192,9 +192,14 @@ impl Source {
                             time_ns: packet.timestamp_ns,
                             link_type: packet.link_type,
                         };
-                        refused = capture.push(batch, frame).err();
                         *n_left -= 1;
-                        refused.is_none() && *n_left > 0 && batch.len() < BATCH_PACKETS
+                        match capture.push(batch, frame) {
+                            Ok(()) => *n_left > 0 && batch.len() < BATCH_PACKETS,
+                            Err(error) => {
+                                refused = Some(error);
+                                false
+                            }
+                        }
                     };
                     reader.visit(&mut take).map_err(|e| (e.to_string(), Exit::Environment))?;
                 }
