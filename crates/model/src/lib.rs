@@ -13,5 +13,6 @@
 //!
 //! Start reading in `asynchronous.rs`.
 
+pub mod asic;
 pub mod asynchronous;
 mod simulation;
