@@ -1,16 +1,25 @@
-//! Switch chips: the memory that tables take.
+//! Switch chips: the memory that tables take, and the stages that they need.
 //!
 //! - [`chip`]: a chip's description; [`resource`]: the resources of a stage;
 //! - [`demand`]: tables as far as their memory is concerned; [`packing`]: their blocks of memory;
-//! - [`formula`]: the bits of an entry as a line over the bits of its key.
+//! - [`formula`]: the bits of an entry as a line over the bits of its key;
+//! - [`placement`]: tables, their dependencies, and stages; [`bound`], [`greedy`], [`exact`]: fewest stages from below, from above,
+//!   and between; [`solve`]: all of them.
 
+pub mod bound;
 pub mod chip;
 pub mod demand;
+pub mod exact;
 pub mod formula;
+pub mod greedy;
 pub mod packing;
+pub mod placement;
 pub mod resource;
+pub mod solve;
 
 pub use chip::{Chip, ChipError};
 pub use demand::TableDemand;
 pub use packing::{Blocks, PackOptions, Packed, pack};
+pub use placement::{Edge, EdgeKind, Node, Part, Placement, Problem};
 pub use resource::{Amounts, N_RESOURCES, Resource};
+pub use solve::{Reason, Refusal, Solution, Verdict, solve};

@@ -1,0 +1,114 @@
+//! From a problem to its answer: greedy placement, the bound, and the integer program where the two differ.
+
+use super::bound::{lower_bound, slack};
+use super::exact::{Answer, place};
+use super::greedy::{Shortage, greedy, partial};
+use super::placement::{Placement, Problem};
+
+/// Seconds that the integer program may take.
+pub const SECONDS: f64 = 10.0;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    Fits(Solution),
+    DoesNotFit(Refusal),
+}
+
+/// A placement within the stages of the chip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Solution {
+    pub placement: Placement,
+    pub n_stages: u32,
+    /// No placement has fewer stages than this.
+    pub n_stages_min: u32,
+}
+
+/// No placement was found within the stages of the chip.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    pub reason: Reason,
+    /// No placement has fewer stages; `None` if no number of stages is enough.
+    pub n_stages_min: Option<u32>,
+    /// Stages of the best placement on a longer chip.
+    pub n_stages_found: Option<u32>,
+    /// The parts that the chip holds.
+    pub placement: Placement,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reason {
+    /// A node, or its smallest part, is larger than a stage.
+    Stage(Shortage),
+    /// Dependencies make a circle.
+    Circle,
+    /// Some nodes are not placed, or not entirely.
+    Stages(Vec<Shortage>),
+}
+
+/// Longer chips are not tried.
+const N_STAGES_MAX: u32 = 1_024;
+
+/// Places a program, with so many seconds for the integer program; 0: without it.
+pub fn solve(problem: &Problem, seconds: f64) -> Verdict {
+    let refuse = |reason| {
+        let placement = Placement::default();
+        Verdict::DoesNotFit(Refusal { reason, n_stages_min: None, n_stages_found: None, placement })
+    };
+    if problem.order().is_none() {
+        return refuse(Reason::Circle);
+    }
+    if let Some(shortage) = too_large(problem) {
+        return refuse(Reason::Stage(shortage));
+    }
+    let (Some(slack), Some(bound)) = (slack(problem), lower_bound(problem)) else {
+        return refuse(Reason::Circle);
+    };
+    let found = greedy(problem, N_STAGES_MAX);
+    let mut best = found.map(|placement| (placement.n_stages(problem), placement));
+    let mut low = bound;
+    // Only numbers of stages that the chip has are of interest, and those that greedy placement does not reach.
+    let high = best.as_ref().map_or(problem.n_stages + 1, |(n, _)| *n).min(problem.n_stages + 1);
+    let share = seconds / f64::from(high.saturating_sub(low).max(1));
+    let mut is_certain = true;
+    for n_stages in low..high {
+        if seconds <= 0.0 {
+            break;
+        }
+        match place(problem, n_stages, share) {
+            Answer::Fits(placement) => {
+                best = Some((n_stages, placement));
+                break;
+            }
+            Answer::DoesNotFit if is_certain => low = n_stages + 1,
+            Answer::DoesNotFit => {}
+            Answer::Unknown => is_certain = false,
+        }
+    }
+    match best {
+        Some((n_stages, placement)) if n_stages <= problem.n_stages => {
+            Verdict::Fits(Solution { placement, n_stages, n_stages_min: low.min(n_stages) })
+        }
+        best => {
+            let (placement, left) = partial(problem, &slack, problem.n_stages);
+            Verdict::DoesNotFit(Refusal {
+                reason: Reason::Stages(left),
+                n_stages_min: Some(low),
+                n_stages_found: best.map(|(n, _)| n),
+                placement,
+            })
+        }
+    }
+}
+
+/// A node for which an empty stage is too small.
+fn too_large(problem: &Problem) -> Option<Shortage> {
+    use super::placement::Stage;
+    let empty = Stage::new();
+    let nodes = (0..problem.nodes.len()).filter_map(|i| {
+        let node = &problem.nodes[i];
+        let least = if node.packed.is_none() { node.n_units() } else { node.n_units_min().max(1) };
+        let resource = empty.shortage(problem, i, least)?;
+        Some(Shortage { node: i, n_units: 0, resource: Some(resource) })
+    });
+    nodes.min_by_key(|shortage| shortage.node)
+}
