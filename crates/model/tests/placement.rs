@@ -25,6 +25,7 @@ fn cuttable(name: &str, n_units: u64, n_words: u64, least: u64, has_companion: b
     let mut node = Node::new(name);
     node.packed = Some(Packed {
         n_entries: n_units,
+        n_rows: n_units,
         lookup: Lookup::Hash,
         data: DataPlace::Ram,
         entry_bits: 1,

@@ -19,6 +19,8 @@ pub struct Blocks {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packed {
     pub n_entries: u64,
+    /// Places that the entries take; more than one each if they have ranges.
+    pub n_rows: u64,
     pub lookup: Lookup,
     pub data: DataPlace,
     /// Bits of an entry in its word; 0 in TCAM.
@@ -264,8 +266,8 @@ pub fn pack(chip: &Chip, table: &TableDemand, options: PackOptions) -> Result<Pa
     for place in places {
         match pack_with(chip, table, *place, options) {
             Ok(packed) => {
-                let is_better = best.as_ref().is_none_or(|best| order(&packed) < order(best));
-                if is_better {
+                let rank = |packed: &Packed| (!fits_stage(chip, packed), order(packed));
+                if best.as_ref().is_none_or(|best| rank(&packed) < rank(best)) {
                     best = Some(packed);
                 }
             }
@@ -273,6 +275,12 @@ pub fn pack(chip: &Chip, table: &TableDemand, options: PackOptions) -> Result<Pa
         }
     }
     best.ok_or(fault.unwrap_or(NoLayout::NoEntries))
+}
+
+/// True when a stage has room for the smallest part of a table.
+fn fits_stage(chip: &Chip, packed: &Packed) -> bool {
+    let Blocks { sram, tcam, map_ram } = packed.blocks(packed.n_units_min);
+    sram <= chip.sram.blocks && tcam <= chip.tcam.blocks && map_ram <= chip.map_ram.blocks
 }
 
 /// Fewest blocks first, then the narrowest, then action data in the word, then fewest entries side by side.
@@ -291,6 +299,7 @@ pub fn pack_with(
     if table.keys.is_empty() {
         return Ok(Packed {
             n_entries: 0,
+            n_rows: 0,
             lookup: Lookup::None,
             data: DataPlace::None,
             entry_bits: 0,
@@ -373,6 +382,7 @@ fn exact(chip: &Chip, table: &TableDemand, data: DataPlace) -> Result<Packed, No
         };
         let packed = Packed {
             n_entries,
+            n_rows: n_entries,
             lookup,
             data,
             entry_bits,
@@ -383,7 +393,8 @@ fn exact(chip: &Chip, table: &TableDemand, data: DataPlace) -> Result<Packed, No
             n_units_min: if lookup == Lookup::Hash { sram.ways_min.min(n_units) } else { 1 },
             companions: companions(chip, table, data),
         };
-        if best.as_ref().is_none_or(|best| order(&packed) < order(best)) {
+        let rank = |packed: &Packed| (!fits_stage(chip, packed), order(packed));
+        if best.as_ref().is_none_or(|best| rank(&packed) < rank(best)) {
             best = Some(packed);
         }
     }
@@ -440,6 +451,7 @@ fn ternary(
     let n_rows = rows(chip, table, options);
     Ok(Packed {
         n_entries: table.n_entries,
+        n_rows,
         lookup: Lookup::Ternary,
         data,
         entry_bits: 0,
@@ -637,6 +649,10 @@ mod tests {
         let mut table = exact(32, 1);
         table.direct.push(Direct::Counter(CounterCell::Both { bits: 64 }));
         assert_eq!(packed(&table).total(), Blocks { sram: 9, tcam: 0, map_ram: 5 });
+        // Nine entries side by side would need more map RAM than a stage has for their four ways.
+        table.n_entries = 1_000_000;
+        assert!(packed(&table).blocks(4).map_ram <= 48);
+        table.n_entries = 1;
         // Four counters of 32 bits share a word.
         table.direct = vec![Direct::Counter(CounterCell::One { bits: 32 })];
         assert_eq!(packed(&table).total(), Blocks { sram: 6, tcam: 0, map_ram: 2 });

@@ -1,11 +1,49 @@
 //! `siding model`: what packets would cost.
 
+use super::FrontEndArgs;
 use clap::{Args, Subcommand};
+use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub enum ModelCommand {
     /// Asynchronous blocks: how many packets get through when workers run them, wait for them or go on meanwhile
     Extern(ModelExternArgs),
+    /// Switch chips: the memory that a program's tables take, and whether they fit the stages
+    Asic(Box<ModelAsicArgs>),
+}
+
+/// Exit code 1: the program does not fit.
+#[derive(Debug, Args)]
+pub struct ModelAsicArgs {
+    /// The program
+    #[arg(required_unless_present = "print_chip")]
+    pub program: Option<PathBuf>,
+    /// A chip that comes with Siding (generic-12, generic-20), or a file that describes one
+    #[arg(long, value_name = "NAME|FILE", default_value = "generic-12")]
+    pub chip: String,
+    /// Entries of tables, in place of the sizes in the program, as ipv4_lpm=1e6
+    #[arg(long, value_name = "TABLE=N,...", value_delimiter = ',', value_parser = entries)]
+    pub entries: Vec<(String, u64)>,
+    /// Also find the largest size of this table that fits
+    #[arg(long, value_name = "TABLE")]
+    pub max: Option<String>,
+    /// Entries with a range, of tables with range keys, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "25", value_parser = percent)]
+    pub range_share: f64,
+    /// Seconds for the search for a shorter placement; 0: no search
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub search: f64,
+    /// Draw the stages to this SVG file
+    #[arg(long, value_name = "FILE", value_parser = console::svg_file)]
+    pub svg: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Print the description of the chip, to be edited, and end
+    #[arg(long)]
+    pub print_chip: bool,
+    #[command(flatten)]
+    pub front_end: FrontEndArgs,
 }
 
 /// Cycles are those of any one clock; `siding bench async` and `siding ctl show async` tell what they are here.
@@ -59,4 +97,26 @@ fn percent(text: &str) -> Result<f64, String> {
 
 fn gigahertz(text: &str) -> Result<f64, String> {
     number(text, 0.001, 100.0)
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    number(text, 0.0, 3600.0)
+}
+
+/// `TABLE=N`, where N may be written as 1000000, 1_000_000 or 1e6.
+fn entries(text: &str) -> Result<(String, u64), String> {
+    let fault = || "expected TABLE=N, such as ipv4_lpm=1000000 or ipv4_lpm=1e6".to_string();
+    let (table, n) = text.split_once('=').ok_or_else(fault)?;
+    let digits = n.replace('_', "");
+    let whole = digits.parse::<u64>().ok();
+    // Numbers with an exponent are exact as long as they are whole.
+    let with_exponent = || {
+        let value: f64 = digits.parse().ok()?;
+        (value.fract() == 0.0 && (0.0..=1e18).contains(&value)).then_some(value as u64)
+    };
+    let n = whole.or_else(with_exponent).filter(|_| !table.is_empty()).ok_or_else(fault)?;
+    match n {
+        0 => Err(format!("`{table}` has 0 entries; a table has at least 1")),
+        n => Ok((table.to_string(), n)),
+    }
 }

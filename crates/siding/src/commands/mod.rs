@@ -59,7 +59,7 @@ pub fn run(parsed: Cli, matches: &ArgMatches) -> Exit {
         Command::Stf(args) => stf::run(&args, matches),
         Command::Ir(args) => ir::run(&args, matches),
         Command::Sim(args) => sim::run(&args, matches),
-        Command::Model(command) => model::run(&command),
+        Command::Model(command) => model::run(&command, matches),
         Command::Graph(args) => graph::run(&args, matches),
         Command::Fmt(args) => fmt::run(&args),
         Command::Explain(args) => explain::run(&args),

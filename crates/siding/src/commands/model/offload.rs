@@ -1,6 +1,6 @@
 //! `siding model extern`: the model behind `--async auto`, compared with a simulation.
 
-use crate::cli::{ModelCommand, ModelExternArgs};
+use crate::cli::ModelExternArgs;
 use crate::output::{self, Exit};
 use bench::report;
 use model::asynchronous::{Outcome, Prediction, Scene, Way, choose, predict, simulate};
@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 const N_PACKETS: u64 = 200_000;
 const SEED: u64 = 1;
 
-pub fn run(command: &ModelCommand) -> Exit {
-    let ModelCommand::Extern(args) = command;
+pub fn run(args: &ModelExternArgs) -> Exit {
     let rows: Vec<Row> = args.cost.iter().flat_map(|cost| rows(args, *cost)).collect();
     output::out(&match args.json {
         true => format!("{}\n", json(args, &rows)),

@@ -1,0 +1,314 @@
+//! The leaves that code reads and writes, and what it takes to compute.
+
+use arch::ExternOp;
+use ir::layout::Layout;
+use ir::leaf_set::LeafSet;
+use ir::lookup::{get, index};
+use ir::{
+    Access, Arg, BinaryOp, Expr, ExprKind, Graph, NodeId, ObjectId, Place, ProcedureId, ProcedureKind,
+    Program, Scope, Stmt, StmtKind, TerminatorKind,
+};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The part of a node's needs that follows from its code.
+#[derive(Clone, Debug)]
+pub struct Effects {
+    pub reads: LeafSet,
+    pub writes: LeafSet,
+    pub objects: Vec<ObjectId>,
+    /// Steps one after the other; at least 1.
+    pub depth: u32,
+    pub n_hashes: u64,
+    pub hash_bits: u64,
+}
+
+impl Effects {
+    pub fn none(n_leaves: usize) -> Effects {
+        Effects {
+            reads: LeafSet::none(n_leaves),
+            writes: LeafSet::none(n_leaves),
+            objects: Vec::new(),
+            depth: 1,
+            n_hashes: 0,
+            hash_bits: 0,
+        }
+    }
+
+    /// Adds code that runs at the same time or in its place.
+    pub fn join(&mut self, other: &Effects) {
+        self.reads.union(&other.reads);
+        self.writes.union(&other.writes);
+        for object in &other.objects {
+            if !self.objects.contains(object) {
+                self.objects.push(*object);
+            }
+        }
+        self.depth = self.depth.max(other.depth);
+        self.n_hashes = self.n_hashes.max(other.n_hashes);
+        self.hash_bits = self.hash_bits.max(other.hash_bits);
+    }
+}
+
+/// Leaves by place.
+pub struct Leaves<'p> {
+    pub program: &'p Program,
+    pub layout: Layout,
+}
+
+impl<'p> Leaves<'p> {
+    pub fn new(program: &'p Program) -> Leaves<'p> {
+        Leaves { program, layout: Layout::new(program) }
+    }
+
+    pub fn none(&self) -> LeafSet {
+        LeafSet::none(self.layout.n_leaves())
+    }
+
+    pub fn extent(&self, place: &Place) -> Range<usize> {
+        self.layout.place(self.program, place).leaves
+    }
+
+    pub fn reads(&self, e: &Expr) -> LeafSet {
+        let mut set = self.none();
+        e.for_each_read(&mut |place| set.insert(self.extent(place)));
+        set
+    }
+
+    /// True for code that needs nothing of the chip: marks, and what only software does.
+    pub fn is_free(&self, stmt: &Stmt) -> bool {
+        match &stmt.kind {
+            StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => true,
+            StmtKind::Assign { .. } => false,
+            StmtKind::Extern { op, .. } => matches!(
+                op,
+                ExternOp::AsyncBegin
+                    | ExternOp::AsyncEnd
+                    | ExternOp::AtomicBegin
+                    | ExternOp::AtomicEnd
+                    | ExternOp::EmitBegin
+                    | ExternOp::Rebuild
+                    | ExternOp::LogMessage
+                    | ExternOp::Assert
+                    | ExternOp::Assume
+            ),
+        }
+    }
+
+    pub fn stmt(&self, stmt: &Stmt) -> Effects {
+        let mut effects = Effects::none(self.layout.n_leaves());
+        stmt.for_each_access(&mut |access, place| match access {
+            Access::Read => effects.reads.insert(self.extent(place)),
+            Access::Write | Access::MayWrite => effects.writes.insert(self.extent(place)),
+        });
+        match &stmt.kind {
+            StmtKind::Assign { value, .. } => effects.depth = steps(value).max(1),
+            StmtKind::Extern { op, object, args, result, .. } => {
+                let deepest = args.iter().map(|arg| match arg {
+                    Arg::In(e) => steps(e),
+                    Arg::Fields(fields) => fields.iter().map(steps).max().unwrap_or(0),
+                    Arg::Ref(_) | Arg::Str(_) | Arg::Table { .. } | Arg::Absent => 0,
+                });
+                effects.depth = 1 + deepest.max().unwrap_or(0);
+                if is_hash(*op) {
+                    effects.n_hashes = 1;
+                    let out = args.iter().find_map(|arg| match arg {
+                        Arg::Ref(place) => self.program.place_type(place),
+                        _ => None,
+                    });
+                    let ty = result.as_ref().and_then(|place| self.program.place_type(place)).or(out);
+                    effects.hash_bits = ty.and_then(|ty| ty.width_bits()).map_or(16, u64::from);
+                }
+                effects.objects.extend(object.filter(|_| has_memory(*op)));
+            }
+            StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => {}
+        }
+        effects
+    }
+
+    /// True for an assignment that only moves a value, which later code can read at its origin.
+    pub fn is_copy(&self, stmt: &Stmt) -> bool {
+        match &stmt.kind {
+            StmtKind::Assign { place, value } => steps(value) == 0 && self.program.is_temporary(place.var),
+            StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) | StmtKind::Extern { .. } => false,
+        }
+    }
+
+    /// An action's effects without its data and its own variables.
+    pub fn action(&self, id: ProcedureId) -> Effects {
+        let mut effects = Effects::none(self.layout.n_leaves());
+        let Some(procedure) = get(&self.program.procedures, id) else { return effects };
+        let mut items = Vec::new();
+        for node in in_order(&procedure.graph) {
+            let node = &procedure.graph.nodes[node];
+            for stmt in node.stmts.iter().filter(|stmt| !self.is_free(stmt)) {
+                let own = self.stmt(stmt);
+                effects.join(&Effects { depth: 1, ..own.clone() });
+                items.push(Item::Stmt { effects: own, is_copy: self.is_copy(stmt) });
+            }
+            if let TerminatorKind::Branch { condition: e, .. } | TerminatorKind::Switch { subject: e, .. } =
+                &node.terminator.kind
+            {
+                let reads = self.reads(e);
+                effects.reads.union(&reads);
+                items.push(Item::Condition(reads));
+            }
+        }
+        effects.depth = levels(&items).into_iter().map(|(first, n)| first + n).max().unwrap_or(1).max(1);
+        for (id, variable) in self.program.variables.iter() {
+            let is_own = matches!(variable.scope, Scope::Procedure(owner)
+                if get(&self.program.procedures, owner).is_some_and(|p| p.kind == ProcedureKind::Action));
+            if is_own {
+                effects.reads.remove(self.layout.variable(id));
+                effects.writes.remove(self.layout.variable(id));
+            }
+        }
+        effects
+    }
+}
+
+/// A step of a sequence of code.
+pub enum Item {
+    Stmt {
+        effects: Effects,
+        is_copy: bool,
+    },
+    /// Everything behind it waits for the leaves that it reads.
+    Condition(LeafSet),
+}
+
+/// For each item the steps before it and its own: a statement comes after those whose results it needs. From the first
+/// to the last access to a memory, everything is one operation of the memory's unit.
+pub fn levels(items: &[Item]) -> Vec<(u32, u32)> {
+    let mut ranges: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+    for (i, item) in items.iter().enumerate() {
+        let Item::Stmt { effects, .. } = item else { continue };
+        for object in &effects.objects {
+            ranges.entry(index(*object)).or_insert((i, i)).1 = i;
+        }
+    }
+    let is_one = |i: usize, j: usize| ranges.values().any(|(first, last)| *first <= i && j <= *last);
+    let mut floor = 0;
+    let mut found: Vec<(u32, u32)> = Vec::new();
+    for (i, item) in items.iter().enumerate() {
+        let end = |j: usize, found: &[(u32, u32)]| match &items[j] {
+            Item::Stmt { is_copy: false, .. } if !is_one(j, i) => found[j].0 + found[j].1,
+            Item::Stmt { .. } | Item::Condition(_) => found[j].0,
+        };
+        let writes_of = |j: usize| match &items[j] {
+            Item::Stmt { effects, .. } => Some(effects),
+            Item::Condition(_) => None,
+        };
+        let mut first = floor;
+        let mut n = 0;
+        match item {
+            Item::Condition(reads) => {
+                for j in (0..i).filter(|j| writes_of(*j).is_some_and(|e| e.writes.meets(reads))) {
+                    floor = floor.max(end(j, &found));
+                }
+            }
+            Item::Stmt { effects, .. } => {
+                for j in 0..i {
+                    let Some(before) = writes_of(j) else { continue };
+                    if before.writes.meets(&effects.reads) {
+                        first = first.max(end(j, &found));
+                    } else if before.writes.meets(&effects.writes) || before.reads.meets(&effects.writes) {
+                        first = first.max(found[j].0);
+                    }
+                }
+                n = if effects.objects.is_empty() && !is_one(i, i) { effects.depth } else { 1 };
+            }
+        }
+        found.push((first, n));
+    }
+    found
+}
+
+/// The nodes that are reached, each after those before it.
+pub fn in_order(graph: &Graph) -> Vec<NodeId> {
+    let mut is_seen = vec![false; graph.nodes.len()];
+    let mut order = Vec::new();
+    let mut stack = vec![(graph.entry, graph.nodes[graph.entry].terminator.kind.successors())];
+    is_seen[index(graph.entry)] = true;
+    while let Some((node, next)) = stack.last_mut() {
+        match next.pop() {
+            Some(to) => {
+                if !std::mem::replace(&mut is_seen[index(to)], true) {
+                    stack.push((to, graph.nodes[to].terminator.kind.successors()));
+                }
+            }
+            None => {
+                order.push(*node);
+                stack.pop();
+            }
+        }
+    }
+    order.reverse();
+    order
+}
+
+fn is_hash(op: ExternOp) -> bool {
+    matches!(op, ExternOp::Hash | ExternOp::HashRaw | ExternOp::HashContinue | ExternOp::HashOfObject)
+}
+
+/// True for operations on a memory with an index. Those of the entry's own place are part of the table.
+fn has_memory(op: ExternOp) -> bool {
+    matches!(
+        op,
+        ExternOp::CounterCount
+            | ExternOp::CounterAdd
+            | ExternOp::MeterExecute
+            | ExternOp::MeterColour
+            | ExternOp::RegisterRead
+            | ExternOp::RegisterGet
+            | ExternOp::RegisterWrite
+    )
+}
+
+/// Operations one after the other that a value takes. Casts, slices and concatenations are wires.
+pub fn steps(e: &Expr) -> u32 {
+    fold(e, &|kind, operands| match kind {
+        ExprKind::Unary(..) | ExprKind::Mux(..) | ExprKind::SliceAt { .. } => 1 + operands,
+        ExprKind::Binary(BinaryOp::Concat, ..) => operands,
+        ExprKind::Binary(..) => 1 + operands,
+        ExprKind::Const(_)
+        | ExprKind::Read(_)
+        | ExprKind::PacketLength
+        | ExprKind::Cast(_)
+        | ExprKind::Slice { .. } => operands,
+    })
+}
+
+/// Operations before a condition can be decided: comparisons and masks are its own.
+pub fn steps_of_condition(e: &Expr) -> u32 {
+    fold(e, &|kind, operands| match kind {
+        ExprKind::Binary(op, lhs, rhs) => match op {
+            BinaryOp::Eq
+            | BinaryOp::Ne
+            | BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge
+            | BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::Concat => operands,
+            BinaryOp::BitAnd if lhs.as_const().is_some() || rhs.as_const().is_some() => operands,
+            _ => 1 + operands,
+        },
+        ExprKind::Mux(..) | ExprKind::SliceAt { .. } => 1 + operands,
+        _ => operands,
+    })
+}
+
+/// Applies a function to every part of an expression; it gets the largest result of the operands.
+fn fold(e: &Expr, f: &dyn Fn(&ExprKind, u32) -> u32) -> u32 {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        let operands = match &e.kind {
+            ExprKind::Const(_) | ExprKind::Read(_) | ExprKind::PacketLength => 0,
+            ExprKind::Unary(_, a) | ExprKind::Cast(a) | ExprKind::Slice { value: a, .. } => fold(a, f),
+            ExprKind::Binary(_, a, b) | ExprKind::SliceAt { value: a, lo: b } => fold(a, f).max(fold(b, f)),
+            ExprKind::Mux(a, b, c) => fold(a, f).max(fold(b, f)).max(fold(c, f)),
+        };
+        f(&e.kind, operands)
+    })
+}

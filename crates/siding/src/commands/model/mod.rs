@@ -1,0 +1,17 @@
+//! `siding model`: costs that are predicted.
+
+mod asic;
+mod asic_report;
+mod offload;
+
+use crate::cli::ModelCommand;
+use crate::output::Exit;
+use clap::ArgMatches;
+
+pub fn run(command: &ModelCommand, matches: &ArgMatches) -> Exit {
+    let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
+    match command {
+        ModelCommand::Extern(args) => offload::run(args),
+        ModelCommand::Asic(args) => asic::run(args, matches),
+    }
+}
