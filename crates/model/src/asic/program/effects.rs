@@ -119,7 +119,20 @@ impl<'p> Leaves<'p> {
                     let ty = result.as_ref().and_then(|place| self.program.place_type(place)).or(out);
                     effects.hash_bits = ty.and_then(|ty| ty.width_bits()).map_or(16, u64::from);
                 }
-                effects.objects.extend(object.filter(|_| has_memory(*op)));
+                let object = object.and_then(|id| Some((id, get(&self.program.objects, id)?)));
+                if let Some((id, found)) = object {
+                    let is_unknown = *op == ExternOp::User;
+                    effects.objects.extend(if is_unknown {
+                        memory_of(self.program, id)
+                    } else {
+                        has_memory(*op).then_some(id)
+                    });
+                    if is_unknown && found.type_name.starts_with("Hash") {
+                        effects.n_hashes = 1;
+                        let ty = result.as_ref().and_then(|place| self.program.place_type(place));
+                        effects.hash_bits = ty.and_then(|ty| ty.width_bits()).map_or(16, u64::from);
+                    }
+                }
             }
             StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) => {}
         }
@@ -263,6 +276,23 @@ fn has_memory(op: ExternOp) -> bool {
             | ExternOp::RegisterGet
             | ExternOp::RegisterWrite
     )
+}
+
+/// The memory that an extern of an unknown architecture works on, by the names that are usual: the object itself, or the register
+/// that an action on registers is made for.
+fn memory_of(program: &Program, id: ObjectId) -> Option<ObjectId> {
+    let object = get(&program.objects, id)?;
+    let name = object.type_name.as_str();
+    if name.contains("Direct") {
+        return None;
+    }
+    if name.contains("Action") {
+        return object.args.iter().find_map(|(_, arg)| match arg {
+            ir::Constant::Object(register) => memory_of(program, *register),
+            _ => None,
+        });
+    }
+    ["Register", "Counter", "Meter"].into_iter().any(|word| name.contains(word)).then_some(id)
 }
 
 /// Operations one after the other that a value takes. Casts, slices and concatenations are wires.

@@ -43,6 +43,14 @@ impl Report<'_> {
         self.refusals().is_empty()
     }
 
+    /// False if more time might find a placement.
+    fn is_certain(&self) -> bool {
+        let is_open = |n: Option<u32>| n.is_some_and(|n| n <= self.chip.stages);
+        let is_refused =
+            self.design.impossible.len() + self.design.refused.len() + self.design.circles.len() > 0;
+        is_refused || !matches!(&self.verdict, Verdict::DoesNotFit(refusal) if is_open(refusal.n_stages_min))
+    }
+
     fn placement(&self) -> &Placement {
         match &self.verdict {
             Verdict::Fits(solution) => &solution.placement,
@@ -107,7 +115,10 @@ impl Report<'_> {
     /// The verdict in a line.
     pub fn headline(&self) -> String {
         if let Some(first) = self.refusals().first() {
-            return format!("does not fit: {first}");
+            return match self.is_certain() {
+                true => format!("does not fit: {first}"),
+                false => format!("no placement was found, though there may be one: {first}"),
+            };
         }
         match &self.verdict {
             Verdict::Fits(solution) => {
@@ -208,7 +219,7 @@ impl Report<'_> {
             };
             rows.push(vec![
                 node.name.clone(),
-                grouped(facts.n_entries),
+                if facts.key_bits == 0 { "-".to_string() } else { grouped(facts.n_entries) },
                 facts.key_bits.to_string(),
                 lookup.to_string(),
                 blocks.sram.to_string(),
@@ -371,7 +382,7 @@ impl Report<'_> {
         });
         let mut value = json!({
             "version": 1, "program": self.program, "chip": self.chip.name, "chip_stages": self.chip.stages,
-            "fits": self.fits(), "verdict": self.headline(), "reasons": self.refusals(),
+            "fits": self.fits(), "certain": self.is_certain(), "verdict": self.headline(), "reasons": self.refusals(),
             "stages": n_stages, "stages_min": n_stages_min,
             "capacity": amounts(&problem.capacity),
             "stages_used": used.iter().map(|stage| amounts(stage)).collect::<Vec<_>>(),
