@@ -610,7 +610,7 @@ mod tests {
     #[test]
     fn tcam_of_resail() {
         // Sizes of the table of long and short prefixes: the block counts of the published results.
-        for (n_entries, blocks) in [(801, 2), (1_500, 3), (2_000, 4)] {
+        for (n_entries, blocks) in [(801, 2), (1_291, 3), (1_722, 4), (1_829, 4), (1_935, 4)] {
             assert_eq!(packed(&ternary(&[32], n_entries).with_data(8, 1)).total().tcam, blocks);
         }
         let mask = packed(&TableDemand::new("mask", vec![KeyField::ternary(5)], 32).with_data(32, 1));
@@ -621,6 +621,30 @@ mod tests {
         // Twelve masks, their results, that of the prefixes, the choice, and the next hop: 487 of the 496 blocks.
         let next_hop = packed(&exact(8, 4).with_data(9, 1));
         assert_eq!(12 + 2 + next_hop.total().sram + bitmaps(None), 487);
+    }
+
+    /// BSIC (jafingerhut/cram): fourteen tables with keys and indices of 16 bits and 106 bits of data.
+    #[test]
+    fn tables_of_bsic() {
+        let first = [
+            12_206, 24_412, 28_572, 29_902, 32_810, 39_280, 48_292, 58_586, 58_082, 53_284, 46_298, 43_492,
+            23_448, 8_464,
+        ];
+        let second = [
+            14_816, 29_632, 39_540, 43_176, 45_988, 53_252, 70_552, 93_548, 94_324, 84_320, 78_280, 81_884,
+            46_896, 16_928,
+        ];
+        // Entries of the prefixes, those of the trees, published TCAM and SRAM, and SRAM that the rules miss. The second time
+        // the prefixes are cut over two stages, which costs two blocks.
+        for (n_prefixes, trees, tcam, sram, missing) in
+            [(12_278, first, 24, 646, 6), (14_925, second, 30, 836, 2)]
+        {
+            let trees = trees.map(|n| packed(&exact(16, n).with_data(106, 2)).total().sram);
+            let prefixes = packed(&ternary(&[24], n_prefixes).with_data(16, 2)).total();
+            let next_hop = packed(&exact(8, 4).with_data(9, 1)).total().sram;
+            assert_eq!(prefixes.tcam, tcam);
+            assert_eq!(trees.iter().sum::<u64>() + prefixes.sram + next_hop + missing, sram);
+        }
     }
 
     #[test]

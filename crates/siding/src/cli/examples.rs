@@ -367,6 +367,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("siding model extern --cost 100,1000", ""),
             ("siding model extern --share 10 --workers 4 --json", "for scripts"),
+            ("siding model asic router.p4", "whether the program fits a chip of twelve stages"),
         ],
     ),
     (
@@ -374,6 +375,18 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("siding model extern --cost 100,1000", "two costs, compared"),
             ("siding model extern --share 10 --workers 4", "one packet in ten; four workers"),
+        ],
+    ),
+    (
+        "model asic",
+        &[
+            ("siding model asic router.p4", "blocks and stages, or what the program runs out of"),
+            (
+                "siding model asic router.p4 --entries routes=1e6 --chip generic-20",
+                "a larger table on a larger chip",
+            ),
+            ("siding model asic router.p4 --max routes --svg stages.svg", "the largest size; a picture"),
+            ("siding model asic --print-chip > mine.toml", "a description to begin with"),
         ],
     ),
     (
