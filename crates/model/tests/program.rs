@@ -106,7 +106,7 @@ fn options_that_fit_no_table_are_refused() {
     assert_ne!(none, EDGES);
     assert_eq!(made(&none, &[]).unwrap_err(), DesignError::ZeroSize { object: "I.totals".to_string() });
     let twin = EDGES.replace("I.marks", "I.other.classes");
-    assert!(matches!(made(&twin, &[("other.classes", 1)]), Ok(_)));
+    assert!(made(&twin, &[("other.classes", 1)]).is_ok());
     let ambiguous = made(&twin, &[("classes", 1)]).unwrap_err();
     assert!(matches!(ambiguous, DesignError::Ambiguous { .. }), "{ambiguous}");
 }

@@ -354,7 +354,7 @@ fn exact(chip: &Chip, table: &TableDemand, data: DataPlace) -> Result<Packed, No
     let match_bytes = stored_bytes(&table.keys, sram.hidden_bits);
     let has_idle_time = table.direct.iter().any(|direct| matches!(direct, Direct::IdleTime { .. }));
     let has_direct = data == DataPlace::Ram || !table.direct.is_empty();
-    let can_be_index = !has_idle_time && !(has_direct && table.is_default_in_memory);
+    let can_be_index = !(has_idle_time || has_direct && table.is_default_in_memory);
     let row_bits = u64::from(sram.words.ilog2());
     let mut best: Option<Packed> = None;
     for n_abreast in 1..=sram.entries_max {

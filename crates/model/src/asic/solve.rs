@@ -3,7 +3,7 @@
 use super::bound::{lower_bound, slack};
 use super::exact::{Answer, place};
 use super::greedy::{Shortage, greedy, partial};
-use super::placement::{Placement, Problem};
+use super::placement::{Placement, Problem, Stage};
 
 /// Seconds that the integer program may take.
 pub const SECONDS: f64 = 10.0;
@@ -65,12 +65,11 @@ pub fn solve(problem: &Problem, seconds: f64) -> Verdict {
     };
     let found = greedy(problem, N_STAGES_MAX);
     let mut best = found.map(|placement| (placement.n_stages(problem), placement));
-    let mut low = bound;
+    let mut n_stages_min = bound;
     // Only numbers of stages that the chip has are of interest, and those that greedy placement does not reach.
     let high = best.as_ref().map_or(problem.n_stages + 1, |(n, _)| *n).min(problem.n_stages + 1);
-    let share = seconds / f64::from(high.saturating_sub(low).max(1));
-    let mut is_certain = true;
-    for n_stages in low..high {
+    let share = seconds / f64::from(high.saturating_sub(bound).max(1));
+    for n_stages in bound..high {
         if seconds <= 0.0 {
             break;
         }
@@ -79,20 +78,20 @@ pub fn solve(problem: &Problem, seconds: f64) -> Verdict {
                 best = Some((n_stages, placement));
                 break;
             }
-            Answer::DoesNotFit if is_certain => low = n_stages + 1,
-            Answer::DoesNotFit => {}
-            Answer::Unknown => is_certain = false,
+            // Nor in fewer, whatever the answer for them was.
+            Answer::DoesNotFit => n_stages_min = n_stages + 1,
+            Answer::Unknown => {}
         }
     }
     match best {
         Some((n_stages, placement)) if n_stages <= problem.n_stages => {
-            Verdict::Fits(Solution { placement, n_stages, n_stages_min: low.min(n_stages) })
+            Verdict::Fits(Solution { placement, n_stages, n_stages_min: n_stages_min.min(n_stages) })
         }
         best => {
             let (placement, left) = partial(problem, &slack, problem.n_stages);
             Verdict::DoesNotFit(Refusal {
                 reason: Reason::Stages(left),
-                n_stages_min: Some(low),
+                n_stages_min: Some(n_stages_min),
                 n_stages_found: best.map(|(n, _)| n),
                 placement,
             })
@@ -102,7 +101,6 @@ pub fn solve(problem: &Problem, seconds: f64) -> Verdict {
 
 /// A node for which an empty stage is too small.
 fn too_large(problem: &Problem) -> Option<Shortage> {
-    use super::placement::Stage;
     let empty = Stage::new();
     let nodes = (0..problem.nodes.len()).filter_map(|i| {
         let node = &problem.nodes[i];

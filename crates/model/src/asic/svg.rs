@@ -72,7 +72,7 @@ pub fn draw(title: &str, problem: &Problem, placement: &Placement, path: &[Link]
             let y = bars_top + i as u64 * LINE;
             let (n, of) = (used[stage as usize][resource as usize], capacity(resource));
             let full = PER_ROW * CELL;
-            let filled = if of == 0 { 0 } else { (n.saturating_mul(full) / of).min(full) };
+            let filled = n.saturating_mul(full).checked_div(of).unwrap_or(0).min(full);
             let _ = writeln!(
                 out,
                 "<g><title>{}: {n} of {of}</title><rect x=\"{x}\" y=\"{y}\" width=\"{full}\" height=\"10\" fill=\"#eeeeee\"/>\

@@ -515,8 +515,7 @@ impl Flow<'_> {
         });
         let mut users: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for (i, unit) in self.units.iter().enumerate() {
-            let profile = unit.profile.into_iter().map(|(object, bits)| (object, bits));
-            let objects = unit.effects.objects.iter().map(|object| (*object, 0)).chain(profile);
+            let objects = unit.effects.objects.iter().map(|object| (*object, 0)).chain(unit.profile);
             for (object, data_bits) in objects {
                 let node = making.memory(self.position, object, data_bits)?;
                 users.entry(node).or_default().insert(i + first);

@@ -44,8 +44,8 @@ fn model(args: &ModelAsicArgs, matches: &ArgMatches) -> Result<Exit, Problem> {
     let mut program = loaded.program;
     passes::run(&mut program, passes::DEFAULT).map_err(|broken| (broken.to_string(), Exit::Bug))?;
     let line = |span| loaded.sources.locate(span).map(|location| location.line);
-    let mut options = Options::default();
-    options.pack = PackOptions { range_share: args.range_share / 100.0 };
+    let pack = PackOptions { range_share: args.range_share / 100.0 };
+    let mut options = Options { pack, ..Options::default() };
     for (table, n) in &args.entries {
         if options.entries.insert(table.clone(), *n).is_some_and(|before| before != *n) {
             return Err((format!("--entries gives `{table}` two sizes"), Exit::Usage));
