@@ -146,8 +146,11 @@ fn c13_another_executor_goes_on_with_entries_of_packets() {
     });
 }
 
-/// Both ways to go on.
-const WAYS: [fn(&Schema, &mut dyn Subject, &mut dyn Subject); 2] = [
+/// A way to go on: from one switch to another of the same program.
+type Way = fn(&Schema, &mut dyn Subject, &mut dyn Subject);
+
+/// Both ways.
+const WAYS: [Way; 2] = [
     |schema, from, to| assert_eq!(sync::migrate(schema, from, schema, to).n_refused, 0),
     |schema, from, to| sync::mirror(schema, from, to).unwrap(),
 ];
