@@ -20,6 +20,7 @@ const SPAN_MAX: u64 = 1 << 20;
 /// Heads and tails by dependencies alone. `None` if a node fits no stage, or dependencies make a circle.
 pub fn slack(problem: &Problem) -> Option<Slack> {
     let order = problem.order()?;
+    let from = problem.edges_from();
     let n = problem.nodes.len();
     let mut span = Vec::with_capacity(n);
     for (i, node) in problem.nodes.iter().enumerate() {
@@ -31,14 +32,14 @@ pub fn slack(problem: &Problem) -> Option<Slack> {
     }
     let mut slack = Slack { head: vec![0; n], tail: vec![0; n], span };
     for node in &order {
-        for edge in problem.edges.iter().filter(|edge| edge.from == *node) {
+        for edge in &from[*node] {
             let earliest = (slack.head[*node] + slack.span[*node] - 1).saturating_add(problem.gap(edge));
             slack.head[edge.to] = slack.head[edge.to].max(earliest);
         }
     }
     for node in order.iter().rev() {
         slack.tail[*node] = problem.nodes[*node].depth.max(1) - 1;
-        for edge in problem.edges.iter().filter(|edge| edge.from == *node) {
+        for edge in &from[*node] {
             let behind = (slack.tail[edge.to] + slack.span[edge.to] - 1).saturating_add(problem.gap(edge));
             slack.tail[*node] = slack.tail[*node].max(behind);
         }
@@ -53,25 +54,22 @@ pub fn lower_bound(problem: &Problem) -> Option<u32> {
     let n = problem.nodes.len();
     let chain = (0..n).map(|i| slack.head[i].saturating_add(slack.span[i]).saturating_add(slack.tail[i]));
     let mut bound = chain.max().unwrap_or(0);
+    let needs: Vec<Amounts> = (0..n).map(|i| least(problem, i, slack.span[i])).collect();
     let mut heads: Vec<u32> = slack.head.clone();
-    let mut tails: Vec<u32> = slack.tail.clone();
     heads.sort_unstable();
     heads.dedup();
-    tails.sort_unstable();
-    tails.dedup();
-    for head in &heads {
-        for tail in &tails {
-            let within = (0..n).filter(|i| slack.head[*i] >= *head && slack.tail[*i] >= *tail);
-            let mut total: Amounts = [0; N_RESOURCES];
-            for i in within {
-                let need = least(problem, i, slack.span[i]);
-                total.iter_mut().zip(need).for_each(|(sum, more)| *sum = sum.saturating_add(more));
-            }
+    // The nodes by what is behind them, the most first: sets grow by one node at a time.
+    let mut by_tail: Vec<usize> = (0..n).collect();
+    by_tail.sort_by_key(|i| std::cmp::Reverse(slack.tail[*i]));
+    for head in heads {
+        let mut total: Amounts = [0; N_RESOURCES];
+        for i in by_tail.iter().filter(|i| slack.head[**i] >= head) {
+            total.iter_mut().zip(needs[*i]).for_each(|(sum, more)| *sum = sum.saturating_add(more));
             for resource in Resource::ALL {
                 let (total, capacity) = (total[resource as usize], problem.capacity[resource as usize]);
                 if total > 0 {
                     let stages = total.div_ceil(capacity.max(1)).min(SPAN_MAX) as u32;
-                    bound = bound.max(stages.saturating_add(*head).saturating_add(*tail));
+                    bound = bound.max(stages.saturating_add(head).saturating_add(slack.tail[*i]));
                 }
             }
         }

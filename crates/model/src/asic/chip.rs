@@ -171,6 +171,8 @@ pub const BUILT_IN: [(&str, &str); 2] = [
     ("generic-20", include_str!("../../chips/generic-20.toml")),
 ];
 
+/// Most entries side by side: each number of them is a layout that is tried.
+const ENTRIES_MAX: u64 = 1024;
 /// Most stages of a chip, and largest value of any other field.
 const STAGES_MAX: u32 = 256;
 const VALUE_MAX: u64 = 1 << 24;
@@ -233,6 +235,12 @@ impl Chip {
         }
         if self.tcam.pair_bytes < self.tcam.block_bytes {
             return fault("tcam.pair_bytes", "two blocks hold at least as much as one (`tcam.block_bytes`)");
+        }
+        if self.sram.entries_max > ENTRIES_MAX {
+            return fault(
+                "sram.entries_max",
+                &format!("at most {ENTRIES_MAX} entries side by side are modelled"),
+            );
         }
         if self.sram.identity_bits > 32 || self.sram.hidden_bits > 32 {
             let name = if self.sram.hidden_bits > 32 { "sram.hidden_bits" } else { "sram.identity_bits" };

@@ -142,18 +142,24 @@ impl Problem {
         if edge.kind.is_weak() { 0 } else { self.nodes[edge.from].depth.max(1) }
     }
 
+    /// The edges from each node.
+    pub fn edges_from(&self) -> Vec<Vec<Edge>> {
+        let mut from = vec![Vec::new(); self.nodes.len()];
+        self.edges.iter().for_each(|edge| from[edge.from].push(*edge));
+        from
+    }
+
     /// Nodes so that every edge leads to a later one; `None` if edges make a circle.
     pub fn order(&self) -> Option<Vec<usize>> {
         let n = self.nodes.len();
+        let from = self.edges_from();
         let mut n_before = vec![0usize; n];
-        for edge in &self.edges {
-            n_before[edge.to] += 1;
-        }
+        self.edges.iter().for_each(|edge| n_before[edge.to] += 1);
         let mut ready: Vec<usize> = (0..n).rev().filter(|i| n_before[*i] == 0).collect();
         let mut order = Vec::with_capacity(n);
         while let Some(node) = ready.pop() {
             order.push(node);
-            for edge in self.edges.iter().filter(|edge| edge.from == node) {
+            for edge in &from[node] {
                 n_before[edge.to] -= 1;
                 if n_before[edge.to] == 0 {
                     ready.push(edge.to);
