@@ -427,8 +427,8 @@ mod tests {
         }]);
         assert_eq!(
             entries(&found),
-            "table  priority  key           action      packets\n\
-             t                a:10.0.0.0/8  go(port:1)        5\n"
+            "table  key           action      packets\n\
+             t      a:10.0.0.0/8  go(port:1)        5\n"
         );
         assert_eq!(counts(&json!({})), "nothing was dropped\n");
         let lossy = json!([{ "losses": { "rx_dropped_gso": 86, "tx_too_long": 2 } }, { "losses": {} }]);
