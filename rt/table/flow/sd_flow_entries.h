@@ -156,7 +156,7 @@ SD_INLINE struct sd_flow_entry sd_flow_head(const struct sd_table *t, const stru
     *own_timeout_ns = SD_FLOW_NO_TIMEOUT;
     if (!t->type->has_idle_timeout)
         return head;
-    if (view->profile < SD_FLOW_N_PROFILES) {
+    if (writer != SD_BY_PROGRAM && view->profile < SD_FLOW_N_PROFILES) {
         head.profile = (uint8_t)view->profile;
         return head;
     }
