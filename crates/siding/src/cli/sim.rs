@@ -89,7 +89,7 @@ pub struct SimTrafficArgs {
     pub trains: Option<f64>,
     /// The chance that the mix of lengths stays as it is from packet to packet, so that long packets come in runs; 0.985
     /// gives the waits of a real link [default: 0, every length is drawn by itself]
-    #[arg(long, value_name = "P", conflicts_with = "trace", allow_negative_numbers = true)]
+    #[arg(long, hide_short_help = true, value_name = "P", conflicts_with = "trace", allow_negative_numbers = true)]
     pub size_runs: Option<f64>,
     /// Lengths of a trace's packets
     #[arg(long, value_enum, value_name = "WHICH", default_value = "frame", requires = "trace")]
@@ -99,13 +99,13 @@ pub struct SimTrafficArgs {
     #[arg(long, value_name = "N")]
     pub window: Option<u64>,
     /// Seed of made-up packets, and of the choice which packets --alpha shortens
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// How busy the line is; below 1, packets have gaps in proportion to their length
     #[arg(long, value_name = "U,...", value_delimiter = ',', default_value = "1")]
     pub utilisation: Vec<f64>,
     /// Keep the trace's own times, stretched so that the line is as busy as --utilisation says
-    #[arg(long, requires = "trace")]
+    #[arg(long, hide_short_help = true, requires = "trace")]
     pub trace_times: bool,
     /// How much is left of the lengths, from 0 (all packets have 64 bytes) to 1 (as they are) [default: 1, of figures
     /// 0,0.2,...,1]
@@ -126,7 +126,7 @@ pub struct SimSwitchArgs {
     #[arg(long, value_name = "N:WEIGHT,...", value_delimiter = ',', conflicts_with = "cycles")]
     pub mix: Vec<String>,
     /// Cycles from the read to the write, if they are fewer than the action has
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide_short_help = true, value_name = "N")]
     pub lock_cycles: Option<u32>,
     /// The share of packets that only read, and need no lock
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
