@@ -89,7 +89,13 @@ pub struct SimTrafficArgs {
     pub trains: Option<f64>,
     /// The chance that the mix of lengths stays as it is from packet to packet, so that long packets come in runs; 0.985
     /// gives the waits of a real link [default: 0, every length is drawn by itself]
-    #[arg(long, hide_short_help = true, value_name = "P", conflicts_with = "trace", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "P",
+        conflicts_with = "trace",
+        allow_negative_numbers = true
+    )]
     pub size_runs: Option<f64>,
     /// Lengths of a trace's packets
     #[arg(long, value_enum, value_name = "WHICH", default_value = "frame", requires = "trace")]
