@@ -4,7 +4,7 @@
  *
  *     peer-learn_latency [--quick] [--table rte_hash|swx_learner] [options of open_loop.h]
  *
- * Of a packet only the port and the key are read, at fixed places: nothing is parsed or deparsed. The steps of the learner are
+ * The peers read only the port and the key of a packet, at fixed places: nothing is parsed or deparsed. The steps of the learner are
  * interleaved over the packets of a burst, as SWX interleaves its packets. A bucket of the learner has four keys; a key that
  * finds its bucket full is refused, and "learned" says how many were not. rte_hash has no timeouts.
  */

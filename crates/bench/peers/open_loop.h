@@ -1,7 +1,7 @@
 /*
  * An open loop: a generator on one core sends packets at a constant rate through a ring in memory, a worker on another core
  * processes them, and the latency of a packet is the time from when it should have been sent to when its burst is done.
- * What is processed is a struct loop_subject: a compiled program, or a table of a peer.
+ * The loop runs a struct loop_subject: a compiled program, or a table of a peer.
  *
  * A slot of the ring has one packet: the generator fills it, the worker processes it in place, then the slot is free. While no
  * slot is free the generator's clock stands still: packets that a port would drop are sent later, and all are counted. It
@@ -53,7 +53,7 @@
 #define LOOP_TOLD_TOGETHER 16u
 #define LOOP_SLICES_MAX 16384u
 
-/* Where a subject's packets have their parts. */
+/* Places of the parts of a subject's packets. */
 struct loop_layout {
     uint8_t bytes[64];
     uint32_t key_at, value_at;
@@ -342,7 +342,7 @@ static inline void loop_work(struct loop *l)
             was_empty = true;
             if (begin > l->worker.at + reading) {
                 loop_meter_read(&l->worker);
-                /* What is longer shows as a gap. */
+                /* A longer one shows as a gap. */
                 last = l->worker.at < begin + hiccup ? l->worker.at : begin;
             }
             __builtin_ia32_pause();

@@ -18,7 +18,7 @@ trait Subject: Target {
     /// A packet of `tests/programs/state/learn.p4`; gives what left.
     fn arrives(&mut self, bytes: &[u8]) -> Vec<u8>;
     fn wait(&mut self, ns: u64);
-    /// What became of the entries of the first table.
+    /// Counts of the entries of the first table.
     fn packets(&self) -> PacketWrites;
     /// Sets the timeout of a profile of the first table.
     fn set_profile(&mut self, profile: u8, timeout_ns: u64);

@@ -264,7 +264,7 @@ fn applications_judge_packets_as_the_kernel_does() {
             return;
         }
         if output.status.code() == Some(4) {
-            // Where namespaces can be made only the kernel may lack something.
+            // Only the kernel may lack something if namespaces can be made.
             let may_skip =
                 std::env::var_os("SIDING_REQUIRE_NET").is_none() || messages.contains("this kernel lacks");
             assert!(may_skip, "{messages}");

@@ -18,7 +18,7 @@ const WINDOWS: u64 = 10;
 /// The chance of `--size-runs` that is fitted to published waits.
 const SIZE_RUNS: f64 = 0.985;
 
-/// What is simulated over one look at the packets.
+/// A simulation over one look at the packets.
 struct Run {
     profile: Profile,
     key: &'static str,

@@ -147,7 +147,7 @@ int main(int argc, char **argv)
         runs[COUNT][run] = figures[COUNT];
         extra_cycles[run] = figures[COUNT] - figures[READ];
     }
-    /* Of each run, as machines change their pace from run to run. */
+    /* One figure for each run, as machines change their pace from run to run. */
     snprintf(extra, sizeof extra, "\"unit\":\"packet\",\"burst\":%llu,\"extra_cycles\":%.1f", (unsigned long long)n_burst,
              peer_median(extra_cycles, n_runs));
     peer_print("siding", "0", "hit, read", size, runs[READ], n_runs, extra);

@@ -47,7 +47,7 @@ impl Worker {
         Worker { switch, bursts: Bursts::default() }
     }
 
-    /// What became of packets that have come at a port: those that were sent, and where to.
+    /// Packets that are sent, with their ports, after some have come at a port.
     fn run(&mut self, port: u32, packets: &[Vec<u8>]) -> Vec<Option<(u32, Vec<u8>)>> {
         let mut answers = Vec::new();
         for packets in packets.chunks(N_BURST) {

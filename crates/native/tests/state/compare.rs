@@ -304,7 +304,7 @@ fn n21_c15_one_worker_is_the_model_in_bursts() {
     }
 }
 
-/// What comes in one millisecond counts from its beginning.
+/// Packets of one millisecond count from its beginning.
 #[test]
 fn n19_times_are_whole_milliseconds() {
     let mut table = model::Table::new(4, model::FLOWS);

@@ -17,7 +17,7 @@ const N_WORKERS: usize = 2;
 /// Operations of a worker or of the controller in one history.
 const N_OPERATIONS: u32 = 4;
 
-/// What somebody has done to the key, or has seen of it. The entry has a value and a count of hits.
+/// An operation on the key, or an observation of it. The entry has a value and a count of hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     Hit {

@@ -153,7 +153,7 @@ fn n16_timers_of_zero_and_of_years() {
     let mut control = Control::new(Arc::clone(&instance));
     assert!(control.set_profile(table, 0, 0) && control.set_profile(table, 1, YEARS));
     let mut worker = Compiled::new(&instance);
-    // Of profile 0 each packet adds an entry anew; of profile 1 only the first one does.
+    // Each packet with profile 0 adds an entry anew; with profile 1 only the first one does.
     let packets: Vec<Packet> = (0..32).map(|i| packet(i % 2, (i % 2) as u8)).collect();
     let n_added = |answers: Vec<Packet>| answers.iter().filter(|answer| answer.found == ADDED).count();
     assert_eq!(n_added(worker.run(&packets)), 16 + 1);

@@ -84,7 +84,7 @@ pub struct Counts {
     pub n_hits: u64,
 }
 
-/// What becomes of a write of the controller.
+/// The result of a write of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
     Done,

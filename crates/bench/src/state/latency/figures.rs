@@ -179,7 +179,7 @@ pub(super) fn judge(report: &mut Report) {
         let lookups = Select { series: Some("packets"), phase: Some("lookup"), bytes: Some(84), ..ours };
         let medians_of = |class| Select { class: Some(class), ..lookups }.over(&lines, "burst", "p50_ns");
         let found = ratios(&medians_of("insert"), &medians_of("hit"));
-        // Where all packets are marked there is no figure, and the goal is missed.
+        // There is no figure if all packets are marked, and the goal is missed.
         let figure =
             |burst| found.iter().find(|(other, _)| *other == burst).map_or(f64::NAN, |(_, ratio)| *ratio);
         let to_hits = bursts.iter().map(|burst| (*burst, figure(*burst))).collect();

@@ -34,7 +34,7 @@ pub struct Frame {
     pub alpha_model: AlphaModel,
     /// Seed of the choice which packets alpha shortens.
     pub seed: u64,
-    /// Whether any point has an alpha other than 0 and 1, so that the model matters.
+    /// True if some point has an alpha other than 0 and 1, so that the model matters.
     pub has_alpha: bool,
     /// Packets of a window, if windows are simulated as well.
     pub window_packets: Option<u64>,
