@@ -1,11 +1,13 @@
 //! The network of a comparison: a client, a server, and the middle between them, each in a namespace of its own.
 
 use super::{Side, failed, missing};
+use console::CcArgs;
 use console::output::Exit;
 use nix::sched::{CloneFlags, setns};
 use packet_io::{AfPacketOptions, AfPacketPort, PortId};
 use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -55,6 +57,27 @@ impl Lab {
 
     fn namespaces(&self) -> [String; 3] {
         ["c", "m", "s"].map(|suffix| format!("{}{suffix}", self.name))
+    }
+
+    /// A command that starts this program as a switch in the middle, with compiled code and this control socket.
+    pub fn switch(&self, cc: &CcArgs, ctl_socket: &Path) -> std::io::Result<Command> {
+        let mut command = Command::new("ip");
+        command
+            .args(["netns", "exec", &self.middle()])
+            .arg(std::env::current_exe()?)
+            .args([
+                "switch",
+                "--json",
+                "--metrics-addr",
+                "off",
+                "--backend",
+                "native",
+                "--log-level",
+                "error",
+            ])
+            .args(["-O", &cc.optimise.to_string(), "--ctl-socket"])
+            .arg(ctl_socket);
+        Ok(command)
     }
 
     /// The namespace of what is compared.

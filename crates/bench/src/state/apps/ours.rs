@@ -99,23 +99,8 @@ impl Ours {
         }
         let script = dir.path().join("entries.stf");
         std::fs::write(&script, entries(app)).map_err(io)?;
-        let own = std::env::current_exe().map_err(io)?;
-        let mut command = Command::new("ip");
+        let mut command = lab.switch(&args.cc, &dir.path().join("ctl")).map_err(io)?;
         command
-            .args(["netns", "exec", &lab.middle()])
-            .arg(own)
-            .args([
-                "switch",
-                "--json",
-                "--metrics-addr",
-                "off",
-                "--backend",
-                "native",
-                "--log-level",
-                "error",
-            ])
-            .args(["-O", &args.cc.optimise.to_string(), "--ctl-socket"])
-            .arg(dir.path().join("ctl"))
             .args(["-i", &format!("1@{INSIDE}"), "-i", &format!("2@{OUTSIDE}")])
             .args(["-D", &format!("N_FLOWS={n_flows}"), "-D", &format!("N_CONNECTIONS={n_flows}")])
             // Numbers of connections follow each other, and each has a cell while it is there.

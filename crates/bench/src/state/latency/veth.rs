@@ -10,7 +10,7 @@ use console::output::Exit;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -206,23 +206,8 @@ impl Switch {
         let dir = tempfile::tempdir().map_err(failed)?;
         let path = dir.path().join(UDP.name);
         std::fs::write(&path, UDP.text).map_err(failed)?;
-        let mut command = Command::new("ip");
-        command
-            .args(["netns", "exec", &lab.middle()])
-            .arg(std::env::current_exe().map_err(failed)?)
-            .args([
-                "switch",
-                "--json",
-                "--metrics-addr",
-                "off",
-                "--backend",
-                "native",
-                "--log-level",
-                "error",
-            ])
-            .args(["-O", &measure.cc.optimise.to_string(), "--ctl-socket"])
-            .arg(dir.path().join("ctl"))
-            .args(["-i", &format!("1@{INSIDE}")]);
+        let mut command = lab.switch(&measure.cc, &dir.path().join("ctl")).map_err(failed)?;
+        command.args(["-i", &format!("1@{INSIDE}")]);
         if let Some(core) = core {
             command.args(["--cores", &core.to_string()]);
         }
