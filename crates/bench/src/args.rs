@@ -349,6 +349,39 @@ pub struct BenchProgramsArgs {
 }
 
 #[derive(Args, Debug)]
+pub struct CalibrateArgs {
+    /// Fewer programs and smaller tables: some three minutes in the place of ten
+    #[arg(long)]
+    pub quick: bool,
+    /// Write the profile to this file
+    #[arg(short, long, value_name = "FILE.json", default_value = "siding-profile.json")]
+    pub output: PathBuf,
+    /// Print the profile
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub cc: CcArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct ModelCheckArgs {
+    /// Calibrate in short, and measure smaller tables
+    #[arg(long)]
+    pub quick: bool,
+    /// Use this profile [default: calibrate first]
+    #[arg(long, value_name = "FILE.json")]
+    pub profile: Option<PathBuf>,
+    /// Write the predictions to this file before anything is measured
+    #[arg(long, value_name = "FILE.json")]
+    pub predictions: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub cc: CcArgs,
+}
+
+#[derive(Args, Debug)]
 pub struct BenchInstructionsArgs {
     /// Not those of whole programs with full tables, which take most of the time
     #[arg(long, conflicts_with = "record")]

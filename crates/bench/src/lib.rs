@@ -17,6 +17,7 @@ mod asynchronous;
 pub mod chart;
 mod compile;
 mod control;
+pub mod cpu;
 mod examples;
 mod fast;
 mod frontend;
@@ -32,7 +33,7 @@ mod sim;
 mod state;
 mod tables;
 
-pub use args::BenchCommand as Command;
+pub use args::{BenchCommand as Command, CalibrateArgs, ModelCheckArgs};
 
 use console::output::Exit;
 

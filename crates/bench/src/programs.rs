@@ -7,7 +7,7 @@ use crate::report::Line;
 use crate::scenes::{self, Scene};
 use console::Loaded;
 use console::output::{self, Exit};
-use control::{Schema, Target};
+use control::{Schema, Target, Update};
 use driver::{FileLoader, Options, Source};
 use externs::ExternSet;
 use native::{BurstPacket, Bursts, Fate, Native, Path};
@@ -68,23 +68,30 @@ impl Loader for Includes {
     }
 }
 
-impl Benchmark {
-    fn load(&self) -> Result<Loaded, Exit> {
-        let source = Source { name: format!("{}.p4", self.name), text: self.text.into() };
-        let mut checked = driver::check(&source, &Includes, &Options::default());
-        let runnable = driver::runnable(&mut checked, None)
-            .ok_or_else(|| bug(&format!("{}.p4 cannot be compiled", self.name)))?;
-        Ok(Loaded {
-            runnable,
-            sources: Arc::new(checked.sources),
-            includes: Vec::new(),
-            macros: Vec::new(),
-            externs: ExternSet::new(),
-        })
-    }
+/// Programs with their scenes, for checks of what was predicted.
+pub(crate) fn held_out() -> Vec<(&'static str, &'static str, Scene)> {
+    let is_wanted = |program: &&Benchmark| program.name != "psa_router";
+    PROGRAMS.iter().filter(is_wanted).map(|program| (program.name, program.text, (program.scene)())).collect()
+}
 
+/// A program of the benchmarks.
+pub(crate) fn load(name: &str, text: &str) -> Result<Loaded, Exit> {
+    let source = Source { name: format!("{name}.p4"), text: text.into() };
+    let mut checked = driver::check(&source, &Includes, &Options::default());
+    let runnable =
+        driver::runnable(&mut checked, None).ok_or_else(|| bug(&format!("{name}.p4 cannot be compiled")))?;
+    Ok(Loaded {
+        runnable,
+        sources: Arc::new(checked.sources),
+        includes: Vec::new(),
+        macros: Vec::new(),
+        externs: ExternSet::new(),
+    })
+}
+
+impl Benchmark {
     fn measure(&self, args: &MeasureArgs, rounds: Option<u32>) -> Result<Line, Exit> {
-        let loaded = self.load()?;
+        let loaded = load(self.name, self.text)?;
         let schema = Schema::new(&loaded.runnable.control_plane.p4info).map_err(|e| bug(&e.to_string()))?;
         let (schema, config) = (Arc::new(schema), Config::default());
         let mut device = device(&loaded, self.name, &args.cc, &schema, &config)?;
@@ -130,27 +137,32 @@ impl Benchmark {
     }
 }
 
-fn bug(message: &str) -> Exit {
+pub(crate) fn bug(message: &str) -> Exit {
     output::error_line(&format!("internal bug: {message}"));
     Exit::Bug
 }
 
-/// Writes the entries of a scene; gives their number.
-fn fill(scene: &Scene, schema: &Schema, device: &mut Device<Native>, name: &str) -> Result<usize, Exit> {
-    let parsed = stf::parse(name, &scene.entries);
+/// The updates that a script of entries makes.
+pub(crate) fn updates(entries: &str, schema: &Schema, name: &str) -> Result<Vec<Update>, Exit> {
+    let parsed = stf::parse(name, entries);
     let (plan, diagnostics) = stf::resolve(&parsed.script, schema);
     if let Some(diagnostic) = parsed.diagnostics.iter().chain(diagnostics.iter()).find(|d| d.is_error()) {
         return Err(bug(&format!("{name}: {}", diagnostic.message)));
     }
-    let mut n = 0;
-    for step in &plan.steps {
-        let StepKind::Write(updates) = &step.kind else { continue };
-        for update in updates {
-            device.write(update).map_err(|fault| bug(&format!("{name}: {fault}")))?;
-            n += 1;
-        }
+    let of_step = |step: stf::Step| match step.kind {
+        StepKind::Write(updates) => updates,
+        _ => Vec::new(),
+    };
+    Ok(plan.steps.into_iter().flat_map(of_step).collect())
+}
+
+/// Writes the entries of a scene; gives their number.
+fn fill(scene: &Scene, schema: &Schema, device: &mut Device<Native>, name: &str) -> Result<usize, Exit> {
+    let updates = updates(&scene.entries, schema, name)?;
+    for update in &updates {
+        device.write(update).map_err(|fault| bug(&format!("{name}: {fault}")))?;
     }
-    Ok(n)
+    Ok(updates.len())
 }
 
 /// Packets, and the buffers that bursts lie in.

@@ -12,10 +12,14 @@ pub struct Scene {
 const PACKETS: u32 = 2048;
 
 /// Pseudo-random numbers: a step of SplitMix64 (Steele, Lea, Flood 2014), of which the upper half counts.
-struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    fn below(&mut self, limit: u32) -> u32 {
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    pub fn below(&mut self, limit: u32) -> u32 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -74,6 +78,27 @@ fn ipv6(source: u128, destination: u128, next_header: u8, payload: &[u8]) -> Vec
 const UDP: u8 = 17;
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
+
+/// Stations of a switch; packets go from one to another at random, of so many that they come to most entries.
+pub fn l2(n_stations: u32) -> Scene {
+    let address = |i: u32| 0x0200_0000_0000_u64 + u64::from(i);
+    let mut entries = String::new();
+    for i in 0..n_stations {
+        entries += &format!("add L2Ingress.smac {:#x} NoAction()\n", address(i));
+        entries += &format!("add L2Ingress.dmac {:#x} L2Ingress.forward(port:{})\n", address(i), i % 8);
+    }
+    let mut random = Random(1);
+    let packets = (0..PACKETS.max(n_stations.min(1 << 16))).map(|_| {
+        let mut packet = Vec::new();
+        for _ in 0..2 {
+            packet.extend(&address(random.below(n_stations)).to_be_bytes()[2..]);
+        }
+        packet.extend(IPV4.to_be_bytes());
+        packet.resize(64, 0);
+        (random.below(8), packet)
+    });
+    Scene { packets: packets.collect(), entries }
+}
 
 /// Ten thousand routes, a thousand next hops, five hundred rules that say no to others.
 pub fn l3_router() -> Scene {

@@ -18,4 +18,5 @@
 
 pub mod asic;
 pub mod asynchronous;
+pub mod cpu;
 mod simulation;

@@ -29,7 +29,7 @@ pub use live::{
     PortCommand, ShmArgs, ShowArg,
 };
 pub use migrate::{EndArg, MigrateArgs};
-pub use model::{ModelAsicArgs, ModelCommand, ModelExternArgs};
+pub use model::{ModelAsicArgs, ModelCommand, ModelCpuArgs, ModelExternArgs};
 pub use own_extern::{ExternCommand, ExternHeaderArgs, ExternKindArg, ExternNewArgs};
 pub use p4rt::{
     AtomicityArg, GetArgs, P4rtArgs, P4rtCommand, PacketOutArgs, PipelineActionArg, ReadArgs, SetArgs,

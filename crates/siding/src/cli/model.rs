@@ -10,6 +10,12 @@ pub enum ModelCommand {
     Extern(ModelExternArgs),
     /// Switch chips: the memory that a program's tables take, and whether they fit the stages
     Asic(Box<ModelAsicArgs>),
+    /// Processor cores: the cycles of a program's packets, before anything is compiled
+    Cpu(Box<ModelCpuArgs>),
+    /// Measure what components of programs cost on this machine, for `siding model cpu`
+    Calibrate(bench::CalibrateArgs),
+    /// Predict programs that no profile is made from, measure them, and compare
+    Check(bench::ModelCheckArgs),
 }
 
 /// Exit code 1: the program does not fit.
@@ -42,6 +48,35 @@ pub struct ModelAsicArgs {
     /// Print the description of the chip, to be edited, and end
     #[arg(long)]
     pub print_chip: bool,
+    #[command(flatten)]
+    pub front_end: FrontEndArgs,
+}
+
+/// Without a script all ways through the program have equal shares, and all lookups hit.
+#[derive(Debug, Args)]
+pub struct ModelCpuArgs {
+    /// The program
+    pub program: PathBuf,
+    /// A test script: its entries are written, and its packets say how packets go
+    pub script: Option<PathBuf>,
+    /// A profile of `siding model calibrate`
+    #[arg(long, value_name = "FILE.json", default_value = "siding-profile.json")]
+    pub profile: PathBuf,
+    /// Entries of tables, in place of those of the script, as routes=1e6; packets come to all of them
+    #[arg(long, value_name = "TABLE=N,...", value_delimiter = ',', value_parser = entries)]
+    pub entries: Vec<(String, u64)>,
+    /// Also predict with these sizes of a table, as routes=1e3:1e5:1e7 (repeatable)
+    #[arg(long, value_name = "TABLE=N:...", value_parser = sizes)]
+    pub what_if: Vec<(String, Vec<u64>)>,
+    /// Numbers of cores, for rates
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub cores: Vec<u32>,
+    /// Cycles of a second, for rates [default: as on the machine of the profile]
+    #[arg(long, value_name = "GHZ", value_parser = gigahertz)]
+    pub ghz: Option<f64>,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
     #[command(flatten)]
     pub front_end: FrontEndArgs,
 }
@@ -119,4 +154,12 @@ fn entries(text: &str) -> Result<(String, u64), String> {
         0 => Err(format!("`{table}` has 0 entries; a table has at least 1")),
         n => Ok((table.to_string(), n)),
     }
+}
+
+/// `TABLE=N:N:...`
+fn sizes(text: &str) -> Result<(String, Vec<u64>), String> {
+    let fault = || "expected TABLE=N:N:..., such as routes=1e3:1e5:1e7".to_string();
+    let (table, all) = text.split_once('=').ok_or_else(fault)?;
+    let size = |n: &str| entries(&format!("{table}={n}")).map(|(_, n)| n);
+    Ok((table.to_owned(), all.split(':').map(size).collect::<Result<_, _>>()?))
 }

@@ -145,7 +145,8 @@ fn tell(stories: &[Story], json: bool, color: ColorChoice) {
     }
 }
 
-fn show(faults: &[Diagnostic], sources: &SourceMap, front_end: &FrontEndArgs) {
+/// Prints faults of a script.
+pub(super) fn show(faults: &[Diagnostic], sources: &SourceMap, front_end: &FrontEndArgs) {
     let style = Style { color: front_end.color.for_stderr(), ..Style::default() };
     for fault in faults {
         match front_end.error_format {

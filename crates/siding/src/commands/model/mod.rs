@@ -2,6 +2,7 @@
 
 mod asic;
 mod asic_report;
+mod cpu;
 mod offload;
 
 use crate::cli::ModelCommand;
@@ -13,5 +14,8 @@ pub fn run(command: &ModelCommand, matches: &ArgMatches) -> Exit {
     match command {
         ModelCommand::Extern(args) => offload::run(args),
         ModelCommand::Asic(args) => asic::run(args, matches),
+        ModelCommand::Cpu(args) => cpu::run(args, matches),
+        ModelCommand::Calibrate(args) => bench::cpu::calibrate(args),
+        ModelCommand::Check(args) => bench::cpu::check(args),
     }
 }

@@ -1,0 +1,199 @@
+//! A program with its entries and packets: measured in compiled code, and counted in the interpreter.
+
+use crate::native::{device, processor_mhz};
+use crate::programs::{bug, load, updates};
+use crate::scenes::Scene;
+use console::CcArgs;
+use console::Loaded;
+use console::output::Exit;
+use control::{Schema, Target, Update};
+use ir::lookup::index;
+use ir::{Match, Program, TableId, Timeout};
+use model::cpu::tables::{Structure, TableUse};
+use model::cpu::{Decisions, Work};
+use native::{BurstPacket, Bursts, Fate, Native, Path};
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Instant;
+use target::{Config, Device, Store};
+
+const BURST: usize = 32;
+/// Room in front of a packet: what programs put there is less.
+const HEADROOM_BYTES: usize = 128;
+/// Packets between two looks at the clock.
+const N_ROUND: usize = 1 << 16;
+
+pub(super) struct Subject {
+    name: String,
+    loaded: Loaded,
+    schema: Arc<Schema>,
+    updates: Vec<Update>,
+    packets: Vec<(u32, Vec<u8>)>,
+}
+
+/// Work of a program's packets, as far as it is known before anything is measured.
+#[derive(Clone)]
+pub(super) struct Counted {
+    pub(super) work: Work,
+    pub(super) tables: Vec<TableUse>,
+}
+
+impl Subject {
+    pub(super) fn new(name: &str, text: &str, scene: Scene) -> Result<Subject, Exit> {
+        let loaded = load(name, text)?;
+        let schema = Schema::new(&loaded.runnable.control_plane.p4info).map_err(|e| bug(&e.to_string()))?;
+        let updates = updates(&scene.entries, &schema, name)?;
+        Ok(Subject::of(name, loaded, Arc::new(schema), (updates, scene.packets)))
+    }
+
+    /// A program with updates that it takes, and packets with the ports that they come in by.
+    pub(super) fn of(
+        name: &str,
+        loaded: Loaded,
+        schema: Arc<Schema>,
+        (updates, packets): (Vec<Update>, Vec<(u32, Vec<u8>)>),
+    ) -> Subject {
+        Subject { name: name.to_owned(), loaded, schema, updates, packets }
+    }
+
+    fn fill(&self, target: &mut dyn Target) -> Result<(), Exit> {
+        let all: Vec<&Update> = self.updates.iter().collect();
+        match target.write_many(&all).into_iter().find_map(Result::err) {
+            Some(fault) => Err(bug(&format!("{}: {fault}", self.name))),
+            None => Ok(()),
+        }
+    }
+
+    /// Counts work: the interpreter says how packets go.
+    pub(super) fn count(&self) -> Result<Counted, Exit> {
+        let program = &self.loaded.runnable.program;
+        let mut device = interp::interpreter(program.clone(), (*self.schema).clone(), Config::default())
+            .map_err(|error| bug(&error.to_string()))?;
+        self.fill(&mut device)?;
+        let mut decisions = Decisions::default();
+        for (port, packet) in &self.packets {
+            device.switch.inject(*port, packet, &mut decisions);
+            decisions.packet_done();
+        }
+        let plan = codegen::plan(program, &codegen::Options::default());
+        let stays = plan.fast_path.as_ref().is_some_and(|path| path.headers_in_place.is_some());
+        let moves = !stays || !decisions.keeps_headers();
+        let work = Work::new(program, &decisions, moves);
+        let tables = program.tables.iter().zip(&plan.tables).map(|((id, _), planned)| {
+            let structure = Structure::from_name(&planned.structure).unwrap_or(Structure::None);
+            let used = Used { decisions: &decisions, work: &work, has_records: !planned.entries_are_inline };
+            used.table(program, id, structure, &device.switch.runner)
+        });
+        let tables = tables.collect();
+        Ok(Counted { work, tables })
+    }
+
+    /// The program in compiled code, with its entries.
+    pub(super) fn ready(&self, cc: &CcArgs) -> Result<Ready<'_>, Exit> {
+        let mut device = device(&self.loaded, &self.name, cc, &self.schema, &Config::default())?;
+        self.fill(&mut device)?;
+        let slot_bytes = self.packets.iter().map(|(_, packet)| packet.len()).max().unwrap_or(0);
+        let slots = vec![vec![0; (HEADROOM_BYTES + slot_bytes).next_multiple_of(64)]; BURST];
+        Ok(Ready { device, slots, bursts: Bursts::default(), packets: &self.packets, at: 0 })
+    }
+}
+
+/// A compiled program, and the buffers of a burst.
+pub(super) struct Ready<'s> {
+    device: Device<Native>,
+    slots: Vec<Vec<u8>>,
+    bursts: Bursts,
+    packets: &'s [(u32, Vec<u8>)],
+    /// The packet that comes next.
+    at: usize,
+}
+
+impl Ready<'_> {
+    /// Cycles per packet of one round.
+    pub(super) fn round(&mut self) -> f64 {
+        let n = N_ROUND.max(self.packets.len());
+        let start = Instant::now();
+        let mut outputs = Vec::new();
+        let mut n_done = 0;
+        while n_done < n {
+            let end = (self.at + BURST).min(self.packets.len());
+            let mut burst: Vec<BurstPacket<'_>> = self
+                .slots
+                .iter_mut()
+                .zip(&self.packets[self.at..end])
+                .map(|(slot, (port, packet))| {
+                    slot[HEADROOM_BYTES..HEADROOM_BYTES + packet.len()].copy_from_slice(packet);
+                    BurstPacket::new(slot, HEADROOM_BYTES, packet.len(), *port)
+                })
+                .collect();
+            let now_ns = self.device.switch.now_ns();
+            self.bursts.process(
+                &mut self.device.switch,
+                now_ns,
+                &mut burst,
+                Path::Straight,
+                &mut (),
+                &mut outputs,
+            );
+            n_done += burst.len();
+            std::hint::black_box(
+                burst.iter().filter(|packet| matches!(packet.fate(), Fate::Sent(_))).count(),
+            );
+            self.at = if end == self.packets.len() { 0 } else { end };
+        }
+        let ghz = processor_mhz().map_or(1.0, |mhz| mhz / 1e3);
+        start.elapsed().as_secs_f64() * 1e9 * ghz / n_done as f64
+    }
+}
+
+/// How packets use the tables of a program.
+struct Used<'a> {
+    decisions: &'a Decisions,
+    work: &'a Work,
+    has_records: bool,
+}
+
+impl Used<'_> {
+    fn table(&self, program: &Program, id: TableId, structure: Structure, store: &dyn Store) -> TableUse {
+        let table = &program.tables[id];
+        let width = |ty: &ir::Type| ty.width_bits().unwrap_or(0);
+        let key_bits: u32 = table.keys.iter().map(|key| width(&key.ty)).sum();
+        let data_bits = table.actions.iter().map(|action| {
+            let params = &program.procedures[action.procedure].params;
+            params.iter().map(|var| width(&program.variables[*var].ty)).sum::<u32>()
+        });
+        let (mut n_entries, mut masks) = (0, HashSet::new());
+        store.visit_entries(id, &mut |entry| {
+            n_entries += 1;
+            let mut hasher = DefaultHasher::new();
+            entry.matches.iter().for_each(|found| mask(found.as_ref()).hash(&mut hasher));
+            masks.insert(hasher.finish());
+        });
+        TableUse {
+            name: table.name.to_string(),
+            structure,
+            lookups: self.work.lookups.get(index(id)).copied().unwrap_or(0.0),
+            key_bytes: key_bits.div_ceil(8),
+            data_bytes: data_bits.max().unwrap_or(0).div_ceil(8),
+            has_records: self.has_records && n_entries > 0,
+            writes_records: table.direct_counter.is_some()
+                || table.direct_meter.is_some()
+                || table.timeout != Timeout::Never,
+            n_entries,
+            n_touched: self.decisions.n_touched(id).unwrap_or(n_entries),
+            n_masks: masks.len() as u64,
+        }
+    }
+}
+
+/// What entries of one group have in common.
+fn mask(found: Option<&Match>) -> String {
+    match found {
+        None => "any".to_owned(),
+        Some(Match::Ternary { mask, .. }) => format!("{mask:x}"),
+        Some(Match::Lpm { prefix_len, .. }) => prefix_len.to_string(),
+        Some(Match::Range { .. }) => "range".to_owned(),
+        Some(_) => "exact".to_owned(),
+    }
+}

@@ -1,0 +1,158 @@
+//! Fitting: cycles of each component from measured programs.
+
+use super::work::{Component, Counts};
+use ndarray::{Array1, Array2};
+use serde::{Deserialize, Serialize};
+
+/// A measured program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    pub name: String,
+    pub counts: Counts,
+    /// Cycles per packet.
+    pub cycles: f64,
+}
+
+/// Cycles of one component.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    pub component: Component,
+    pub cycles: f64,
+    /// Within these it lies in nineteen of twenty samples of the points.
+    pub ci95: [f64; 2],
+    /// Points that have some of it.
+    pub n_points: usize,
+}
+
+/// Samples of the points for the intervals.
+const N_SAMPLES: usize = 200;
+/// Rounds of reweighting; weights no longer change much then.
+const N_ROUNDS: usize = 8;
+/// Relative residuals above this weigh less (Huber).
+const OUTLIER: f64 = 0.1;
+
+/// Non-negative cycles of components whose sum over each point is near its cycles. Residuals count relative to the cycles of
+/// their point, and large ones less than by their square (Huber 1964).
+pub fn fit(points: &[Point]) -> Vec<Cost> {
+    let used = used(points);
+    let all: Vec<usize> = (0..points.len()).collect();
+    let best = solve(points, &all, &used);
+    let mut random = 1_u64;
+    let mut samples: Vec<Vec<f64>> = Vec::with_capacity(N_SAMPLES);
+    for _ in 0..N_SAMPLES {
+        let sample: Vec<usize> =
+            all.iter().map(|_| (next(&mut random) % all.len().max(1) as u64) as usize).collect();
+        samples.push(solve(points, &sample, &used));
+    }
+    let cost = |(i, component): (usize, &Component)| {
+        let mut values: Vec<f64> = samples.iter().map(|sample| sample[i]).collect();
+        values.sort_by(f64::total_cmp);
+        let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
+        Cost {
+            component: *component,
+            cycles: best[i],
+            ci95: [at(0.025), at(0.975)],
+            n_points: points.iter().filter(|point| point.counts[*component] > 0.0).count(),
+        }
+    };
+    used.iter().enumerate().map(cost).collect()
+}
+
+/// Does the work of [`fit`] without intervals.
+pub fn fit_once(points: &[Point]) -> Vec<Cost> {
+    let used = used(points);
+    let all: Vec<usize> = (0..points.len()).collect();
+    let cost = |(component, cycles): (&Component, f64)| Cost {
+        component: *component,
+        cycles,
+        ci95: [cycles; 2],
+        n_points: points.len(),
+    };
+    used.iter().zip(solve(points, &all, &used)).map(cost).collect()
+}
+
+/// Components that some point has.
+fn used(points: &[Point]) -> Vec<Component> {
+    let is_used = |component: &Component| points.iter().any(|point| point.counts[*component] > 0.0);
+    Component::ALL.iter().copied().filter(is_used).collect()
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn solve(points: &[Point], chosen: &[usize], used: &[Component]) -> Vec<f64> {
+    let mut weights = vec![1.0; chosen.len()];
+    let mut cycles = vec![0.0; used.len()];
+    for _ in 0..N_ROUNDS {
+        let scale = |row: usize| weights[row] / points[chosen[row]].cycles.max(1.0);
+        let matrix = Array2::from_shape_fn((chosen.len(), used.len()), |(row, column)| {
+            points[chosen[row]].counts[used[column]] * scale(row)
+        });
+        let wanted = Array1::from_shape_fn(chosen.len(), |row| points[chosen[row]].cycles * scale(row));
+        cycles = nnls::nnls(matrix.view(), wanted.view()).0.to_vec();
+        for (row, weight) in weights.iter_mut().enumerate() {
+            let point = &points[chosen[row]];
+            let sum: f64 = used.iter().zip(&cycles).map(|(component, c)| point.counts[*component] * c).sum();
+            let residual = ((sum - point.cycles) / point.cycles.max(1.0)).abs();
+            *weight = if residual > OUTLIER { (OUTLIER / residual).sqrt() } else { 1.0 };
+        }
+    }
+    cycles
+}
+
+/// Cycles of some work.
+pub fn cycles(costs: &[Cost], counts: &Counts) -> f64 {
+    costs.iter().map(|cost| cost.cycles * counts[cost.component]).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(packets: f64, operations: f64, headers: f64, cycles: f64) -> Point {
+        let counts =
+            [(Component::Packet, packets), (Component::Operation, operations), (Component::Header, headers)];
+        Point { name: String::new(), counts: counts.into_iter().collect(), cycles }
+    }
+
+    #[test]
+    fn costs_that_made_the_points_are_found() {
+        let points: Vec<Point> = (0..40_u32)
+            .map(|i| {
+                let (operations, headers) = (f64::from(i % 7), f64::from(i % 3));
+                point(1.0, operations, headers, 20.0 + 1.5 * operations + 6.0 * headers)
+            })
+            .collect();
+        let costs = fit(&points);
+        let found: Vec<(Component, f64)> =
+            costs.iter().map(|cost| (cost.component, (cost.cycles * 1e6).round() / 1e6)).collect();
+        let expected = [(Component::Packet, 20.0), (Component::Header, 6.0), (Component::Operation, 1.5)];
+        assert_eq!(found, expected);
+        assert!(
+            costs.iter().all(|cost| cost.ci95[0] <= cost.cycles + 1e-6 && cost.cycles - 1e-6 <= cost.ci95[1])
+        );
+    }
+
+    #[test]
+    fn one_wrong_point_in_forty_moves_costs_little() {
+        let mut points: Vec<Point> = (0..40_u32)
+            .map(|i| {
+                point(
+                    1.0,
+                    f64::from(i % 7),
+                    f64::from(i % 3),
+                    20.0 + 1.5 * f64::from(i % 7) + 6.0 * f64::from(i % 3),
+                )
+            })
+            .collect();
+        points[5].cycles *= 3.0;
+        let costs = fit(&points);
+        assert!((costs[0].cycles - 20.0).abs() < 1.0, "{costs:?}");
+    }
+}

@@ -1,0 +1,129 @@
+//! A profile: cycles of components on one machine, with the machine they were measured on.
+
+use super::fit::{Cost, Point};
+use super::tables::{self, Latencies, TableUse};
+use super::work::{Component, Counts, Work};
+use serde::{Deserialize, Serialize};
+
+/// Version of the format.
+pub const VERSION: u32 = 1;
+
+/// The machine, and what compiled the programs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Name of the processor.
+    pub model: String,
+    /// Cores that the system shows.
+    pub cores: u32,
+    /// Cores that share one physical core with the first, itself included.
+    pub siblings: u32,
+    /// Cycles are those of this counter.
+    pub tsc_ghz: f64,
+    /// Bytes of the levels of the cache, as the system says.
+    pub cache_bytes: Vec<u64>,
+    /// Cycles from a load to its value by working set, as measured.
+    pub latencies: Latencies,
+    pub is_virtual: bool,
+    pub load_average: f64,
+    /// First line of what the compiler says of itself, and its flags.
+    pub compiler: String,
+}
+
+/// Cycles of components.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    pub version: u32,
+    /// Version of Siding.
+    pub siding: String,
+    /// Seconds since 1970.
+    pub made_at: u64,
+    pub machine: Machine,
+    pub components: Vec<Cost>,
+    /// Programs that were measured.
+    pub n_points: usize,
+    /// Root of the mean squared relative residual of these programs.
+    pub rmse_relative: f64,
+    /// The same of programs that were left out of the fit one by one.
+    pub held_out_relative: f64,
+    /// Cycles of a program that was measured again and again in between: the largest relative distance to its median.
+    pub anchor_drift: f64,
+    /// The measured programs.
+    pub points: Vec<Point>,
+}
+
+/// Cycles of a program's packets by component and by table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    pub cycles: f64,
+    /// Bounds that the intervals of all components give together, as if they were independent.
+    pub ci95: [f64; 2],
+    /// Cycles without lookups.
+    pub components: Vec<(Component, f64, f64)>,
+    /// Cycles of each table, in their order.
+    pub tables: Vec<f64>,
+    /// Components that the profile has no cycles for.
+    pub unknown: Vec<Component>,
+}
+
+impl Profile {
+    /// Reads a profile; the error is a sentence.
+    pub fn parse(text: &str) -> Result<Profile, String> {
+        let value: serde_json::Value =
+            serde_json::from_str(text).map_err(|error| format!("this is no profile: {error}"))?;
+        match value.get("version").and_then(serde_json::Value::as_u64) {
+            Some(version) if version == u64::from(VERSION) => {}
+            Some(version) => {
+                return Err(format!(
+                    "this profile has version {version}, and {VERSION} is expected; make another one with \
+                     `siding model calibrate`"
+                ));
+            }
+            None => return Err("this is no profile: it has no `version`".to_string()),
+        }
+        let profile: Profile =
+            serde_json::from_value(value).map_err(|error| format!("this is no profile: {error}"))?;
+        let is_sound = |cost: &Cost| cost.cycles.is_finite() && cost.cycles >= 0.0;
+        match profile.components.iter().find(|cost| !is_sound(cost)) {
+            Some(cost) => {
+                Err(format!("`{}` takes {} cycles in this profile", cost.component.name(), cost.cycles))
+            }
+            None if profile.components.is_empty() => Err("this profile has no components".to_string()),
+            None => Ok(profile),
+        }
+    }
+
+    /// Predicts the cycles of a program's packets.
+    pub fn predict(&self, work: &Work, tables: &[TableUse]) -> Prediction {
+        let lookups = tables::work(tables, &self.machine.latencies);
+        let mut total = work.total;
+        lookups.iter().for_each(|counts| total.add_scaled(counts, 1.0));
+        let of = |counts: &Counts| super::fit::cycles(&self.components, counts);
+        let variance: f64 = self
+            .components
+            .iter()
+            .map(|cost| ((cost.ci95[1] - cost.ci95[0]) / 2.0 * total[cost.component]).powi(2))
+            .sum();
+        let cycles = of(&total);
+        let known = |component: Component| self.components.iter().find(|cost| cost.component == component);
+        Prediction {
+            cycles,
+            ci95: [(cycles - variance.sqrt()).max(0.0), cycles + variance.sqrt()],
+            components: Component::ALL
+                .iter()
+                .filter(|component| work.total[**component] > 0.0)
+                .map(|component| {
+                    let n = work.total[*component];
+                    (*component, n, known(*component).map_or(0.0, |cost| cost.cycles * n))
+                })
+                .collect(),
+            tables: lookups.iter().map(of).collect(),
+            unknown: Component::ALL
+                .iter()
+                .copied()
+                .filter(|component| total[*component] > 0.0 && known(*component).is_none())
+                .collect(),
+        }
+    }
+}

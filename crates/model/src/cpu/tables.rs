@@ -1,0 +1,173 @@
+//! Lookups: how many bytes their tables take, and for how long packets wait for them.
+
+use super::work::{Component, Counts};
+use serde::{Deserialize, Serialize};
+
+/// How a table is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Structure {
+    None,
+    Exact,
+    Direct,
+    Lpm,
+    /// One hash index for each prefix length.
+    PrefixHash,
+    Ternary,
+    Flow,
+}
+
+impl Structure {
+    /// By its name in plans.
+    pub fn from_name(name: &str) -> Option<Structure> {
+        Some(match name {
+            "none" => Structure::None,
+            "exact" => Structure::Exact,
+            "direct" => Structure::Direct,
+            "lpm" => Structure::Lpm,
+            "prefix_hash" => Structure::PrefixHash,
+            "ternary" => Structure::Ternary,
+            "flow" => Structure::Flow,
+            _ => return None,
+        })
+    }
+}
+
+/// What a table holds, and how packets use it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableUse {
+    pub name: String,
+    pub structure: Structure,
+    /// Lookups per packet.
+    pub lookups: f64,
+    pub key_bytes: u32,
+    /// Bytes of the parameters of its largest action.
+    pub data_bytes: u32,
+    /// A lookup ends with a read of an entry outside of the structure.
+    pub has_records: bool,
+    /// A hit writes to its entry.
+    pub writes_records: bool,
+    pub n_entries: u64,
+    /// Entries that packets come to.
+    pub n_touched: u64,
+    /// Masks of its entries: prefix lengths, combinations of masks and ranges.
+    pub n_masks: u64,
+}
+
+/// Cycles from a load to its value, where loads depend on each other, by the bytes that they are spread over.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latencies {
+    /// Bytes and cycles, ascending.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Latencies {
+    /// Cycles for a working set; between points on a straight line over the logarithm of the size.
+    pub fn cycles(&self, bytes: f64) -> f64 {
+        let Some(first) = self.points.first() else { return 0.0 };
+        let above = self.points.partition_point(|(size, _)| *size < bytes);
+        match (above.checked_sub(1).map(|i| self.points[i]), self.points.get(above)) {
+            (None, _) => first.1,
+            (Some(last), None) => last.1,
+            (Some((low, from)), Some((high, to))) => {
+                from + (to - from) * (bytes / low).ln() / (high / low).ln()
+            }
+        }
+    }
+
+    /// Cycles beyond those of the smallest size.
+    pub fn wait(&self, bytes: f64) -> f64 {
+        (self.cycles(bytes) - self.points.first().map_or(0.0, |point| point.1)).max(0.0)
+    }
+}
+
+const LINE: f64 = 64.0;
+/// Load of a hash table that has grown.
+const LOAD: f64 = 0.55;
+
+impl TableUse {
+    /// Bytes that packets touch: all of a table whose entries they come to, or the lines of those that they do.
+    pub fn working_set(&self) -> f64 {
+        let slot = f64::from((self.key_bytes + self.data_bytes).next_multiple_of(8) + 8);
+        let record =
+            if self.has_records { f64::from(self.data_bytes.next_multiple_of(8)) + LINE } else { 0.0 };
+        let entry = match self.structure {
+            Structure::None => return 0.0,
+            Structure::Exact | Structure::Flow => (slot + 32.0 / 15.0) / LOAD,
+            Structure::Direct => 8.0,
+            Structure::Lpm | Structure::PrefixHash => LINE / 4.0,
+            Structure::Ternary => 2.0 * f64::from(self.key_bytes),
+        };
+        let all = self.n_entries as f64 * (entry + record);
+        match self.structure {
+            // Each lookup goes through all of it.
+            Structure::Ternary => all,
+            _ => all.min(self.n_touched as f64 * self.lines() * LINE),
+        }
+    }
+
+    /// Lines that one lookup reads.
+    pub fn lines(&self) -> f64 {
+        let structure = match self.structure {
+            Structure::None => 0.0,
+            // Tags and entry.
+            Structure::Exact | Structure::Flow => 2.0,
+            Structure::Direct => 1.0,
+            Structure::Lpm => 2.0,
+            Structure::PrefixHash => 2.0 * self.n_masks as f64,
+            Structure::Ternary => self.n_masks as f64,
+        };
+        structure + f64::from(u8::from(self.has_records))
+    }
+
+    fn lookup(&self) -> Option<Component> {
+        Some(match self.structure {
+            Structure::None => return None,
+            Structure::Exact => Component::LookupExact,
+            Structure::Direct => Component::LookupDirect,
+            Structure::Lpm | Structure::PrefixHash => Component::LookupLpm,
+            Structure::Ternary => Component::LookupTernary,
+            Structure::Flow => Component::LookupFlow,
+        })
+    }
+}
+
+/// Work of each table's lookups. Tables compete for the caches: all of them together are the working set.
+pub fn work(tables: &[TableUse], latencies: &Latencies) -> Vec<Counts> {
+    let looked_up = |table: &&TableUse| table.lookups > 0.0;
+    let total: f64 = tables.iter().filter(looked_up).map(TableUse::working_set).sum();
+    let wait = latencies.wait(total);
+    let of = |table: &TableUse| {
+        let Some(lookup) = table.lookup() else { return Counts::default() };
+        let n = table.lookups;
+        let masks = match table.structure {
+            Structure::Ternary | Structure::PrefixHash if table.n_entries > 0 => table.n_masks as f64,
+            _ => 0.0,
+        };
+        [
+            (lookup, n),
+            (Component::KeyByte, n * f64::from(table.key_bytes)),
+            (Component::Mask, n * masks),
+            (Component::Record, n * f64::from(u8::from(table.writes_records))),
+            (Component::Wait, n * table.lines() * wait),
+        ]
+        .into_iter()
+        .collect()
+    };
+    tables.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latency_grows_between_points() {
+        let latencies = Latencies { points: vec![(1024.0, 4.0), (4096.0, 16.0)] };
+        assert_eq!(
+            [1.0, 1024.0, 2048.0, 4096.0, 1e9].map(|size| latencies.cycles(size)),
+            [4.0, 4.0, 10.0, 16.0, 16.0]
+        );
+        assert_eq!(latencies.wait(2048.0), 6.0);
+        assert_eq!(Latencies::default().wait(1e6), 0.0);
+    }
+}
