@@ -39,7 +39,7 @@ pub fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-fn ethernet(ether_type: u16, payload: &[u8]) -> Vec<u8> {
+pub fn ethernet(ether_type: u16, payload: &[u8]) -> Vec<u8> {
     let mut packet = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0x99];
     packet.extend(ether_type.to_be_bytes());
     packet.extend(payload);
@@ -47,7 +47,7 @@ fn ethernet(ether_type: u16, payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-fn ipv4(source: u32, destination: u32, protocol: u8, dscp: u8, payload: &[u8]) -> Vec<u8> {
+pub fn ipv4(source: u32, destination: u32, protocol: u8, dscp: u8, payload: &[u8]) -> Vec<u8> {
     let mut header = vec![0x45, dscp << 2];
     header.extend((20 + payload.len() as u16).to_be_bytes());
     header.extend([0, 0, 0, 0, 64, protocol, 0, 0]);
@@ -59,7 +59,7 @@ fn ipv4(source: u32, destination: u32, protocol: u8, dscp: u8, payload: &[u8]) -
     header
 }
 
-fn udp(source: u16, destination: u16, payload: &[u8]) -> Vec<u8> {
+pub fn udp(source: u16, destination: u16, payload: &[u8]) -> Vec<u8> {
     let mut datagram = [source, destination, 8 + payload.len() as u16, 0].map(u16::to_be_bytes).concat();
     datagram.extend(payload);
     datagram
@@ -84,8 +84,12 @@ pub fn l2(n_stations: u32) -> Scene {
     let address = |i: u32| 0x0200_0000_0000_u64 + u64::from(i);
     let mut entries = String::new();
     for i in 0..n_stations {
-        entries += &format!("add L2Ingress.smac {:#x} NoAction()\n", address(i));
-        entries += &format!("add L2Ingress.dmac {:#x} L2Ingress.forward(port:{})\n", address(i), i % 8);
+        entries += &format!("add L2Ingress.smac hdr.ethernet.srcAddr:{:#x} NoAction()\n", address(i));
+        entries += &format!(
+            "add L2Ingress.dmac hdr.ethernet.dstAddr:{:#x} L2Ingress.forward(port:{})\n",
+            address(i),
+            i % 8
+        );
     }
     let mut random = Random(1);
     let packets = (0..PACKETS.max(n_stations.min(1 << 16))).map(|_| {

@@ -1,25 +1,30 @@
 //! `siding model calibrate` and `siding model check`: cycles of components on this machine, and how far predictions with them
 //! are from measurements.
 //!
-//! - `micro`: programs that are measured to find the cycles of components;
+//! - `micro`: programs that are measured to find the cycles of components, one after the other;
+//! - `mixed`: the same with many components at once;
 //! - `predict`: `siding model cpu`;
-//! - `subject`: one program, counted in the interpreter and measured in compiled code.
+//! - `subject`: one program, counted in the interpreter and measured in compiled code;
+//! - `turns`: several programs measured by turns.
 //!
 //! What is fitted and predicted is in `model::cpu`.
 
 mod micro;
+mod mixed;
 mod predict;
 mod subject;
+mod turns;
 
 pub use self::predict::{Answer, Question, predict};
 
+use self::micro::Micro;
 use self::subject::Subject;
 use crate::args::{CalibrateArgs, ModelCheckArgs};
 use crate::harness;
 use crate::native::processor_mhz;
 use crate::programs;
 use crate::report;
-use crate::scenes::{self, Scene};
+use crate::scenes;
 use console::CcArgs;
 use console::compiling::Compiling;
 use console::output::{self, Exit};
@@ -29,15 +34,15 @@ use model::cpu::{Machine, Prediction, Profile};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::path::Path;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const CHASE: &str = "crates/bench/c/model/chase.c";
-const N_RUNS: usize = 5;
-const N_RUNS_QUICK: usize = 3;
-/// Rounds of a run, of which the median counts.
-const N_ROUNDS: usize = 3;
-/// Programs between two measurements of the anchor.
-const N_BETWEEN: usize = 10;
+/// Programs with many components.
+const N_MIXED: usize = 300;
+const N_MIXED_QUICK: usize = 120;
+/// Passes over all programs.
+const N_PASSES: usize = 200;
+const N_PASSES_QUICK: usize = 50;
 
 /// Goals of `check`: half of the errors, and all.
 const ERROR_MEDIAN_MAX: f64 = 0.10;
@@ -62,35 +67,32 @@ pub fn calibrate(args: &CalibrateArgs) -> Exit {
 
 /// Measures the machine and all programs, and fits.
 fn make(is_quick: bool, cc: &CcArgs) -> Result<Profile, Exit> {
-    let start = Instant::now();
     let compiling = Compiling::new(cc)?;
     let chase = harness::compile(CHASE, &[(CHASE, include_str!("../../c/model/chase.c"))], &compiling)?;
     let lines = harness::run(&chase, &[])?;
     let points = lines.iter().map(|line| (line.size as f64, line.cycles_min)).collect();
     let latencies = Latencies { points: ascending(points) };
-    let micros = micro::all(is_quick);
-    let n_runs = if is_quick { N_RUNS_QUICK } else { N_RUNS };
-    let mut points = Vec::new();
-    let scene = Scene { packets: micros[0].scene.packets.clone(), entries: String::new() };
-    let anchor = Subject::new("anchor", &micros[0].text, scene)?;
-    let mut anchor = anchor.ready(cc)?;
-    let mut anchors = Vec::new();
-    let n_all = micros.len();
-    for (i, micro) in micros.into_iter().enumerate() {
-        let passed = start.elapsed().as_secs_f64();
-        let left = passed / (i.max(1)) as f64 * (n_all - i) as f64;
-        progress(&format!("{}/{n_all}: {} ({left:.0} s left)", i + 1, micro.name));
-        if i % N_BETWEEN == 0 {
-            anchors.push(measured(&mut anchor, 1));
-        }
-        let subject = Subject::new(&format!("micro{i}"), &micro.text, micro.scene)?;
-        let counted = subject.count()?;
-        let mut counts = counted.work.total;
-        tables::work(&counted.tables, &latencies).iter().for_each(|more| counts.add_scaled(more, 1.0));
-        let cycles = measured(&mut subject.ready(cc)?, n_runs);
-        points.push(Point { name: micro.name, counts, cycles });
+    let subjects: Vec<Subject> = micro::all(is_quick)
+        .into_iter()
+        .chain(mixed::all(if is_quick { N_MIXED_QUICK } else { N_MIXED }))
+        .enumerate()
+        .map(|(i, micro)| Subject::new(&format!("micro{i}"), micro))
+        .collect::<Result<_, Exit>>()?;
+    let mut counted = Vec::new();
+    for subject in &subjects {
+        let found = subject.count()?;
+        let mut counts = found.work.total;
+        tables::work(&found.tables, &latencies).iter().for_each(|more| counts.add_scaled(more, 1.0));
+        counted.push(counts);
     }
-    progress("");
+    let n_passes = if is_quick { N_PASSES_QUICK } else { N_PASSES };
+    let turns = turns::measure(&subjects, n_passes, cc)?;
+    let points: Vec<Point> = subjects
+        .iter()
+        .zip(counted)
+        .zip(&turns.cycles)
+        .map(|((subject, counts), cycles)| Point { name: subject.title.clone(), counts, cycles: *cycles })
+        .collect();
     let components = fit::fit(&points);
     let residual =
         |costs: &[fit::Cost], point: &Point| fit::cycles(costs, &point.counts) / point.cycles - 1.0;
@@ -101,9 +103,6 @@ fn make(is_quick: bool, cc: &CcArgs) -> Result<Profile, Exit> {
         residual(&fit::fit_once(&others), &points[i])
     });
     let held_out: Vec<f64> = held_out.collect();
-    let mut anchors_sorted = anchors.clone();
-    anchors_sorted.sort_by(f64::total_cmp);
-    let middle = anchors_sorted[anchors_sorted.len() / 2];
     Ok(Profile {
         version: model::cpu::VERSION,
         siding: env!("CARGO_PKG_VERSION").to_owned(),
@@ -113,7 +112,7 @@ fn make(is_quick: bool, cc: &CcArgs) -> Result<Profile, Exit> {
         n_points: points.len(),
         rmse_relative: rmse(&all),
         held_out_relative: rmse(&held_out),
-        anchor_drift: anchors.iter().map(|cycles| (cycles / middle - 1.0).abs()).fold(0.0, f64::max),
+        anchor_drift: turns.drift,
         points,
     })
 }
@@ -135,17 +134,6 @@ fn ascending(mut points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
         points[i - 1].1 = points[i - 1].1.min(points[i].1);
     }
     points
-}
-
-/// The least of the medians of some runs, after one for the caches.
-fn measured(ready: &mut subject::Ready<'_>, n_runs: usize) -> f64 {
-    ready.round();
-    let run = |_| {
-        let mut rounds: Vec<f64> = (0..N_ROUNDS).map(|_| ready.round()).collect();
-        rounds.sort_by(f64::total_cmp);
-        rounds[N_ROUNDS / 2]
-    };
-    (0..n_runs).map(run).fold(f64::INFINITY, f64::min)
 }
 
 fn machine(latencies: Latencies, compiling: &Compiling) -> Machine {
@@ -211,29 +199,17 @@ pub fn read_profile(path: &Path) -> Result<Profile, Exit> {
     })
 }
 
-/// A program that no profile was made from.
-struct HeldOut {
-    name: String,
-    text: &'static str,
-    scene: Scene,
-}
-
-fn held_out(is_quick: bool) -> Vec<HeldOut> {
+/// Programs that no profile is made from.
+fn held_out(is_quick: bool) -> Vec<Micro> {
     let sizes: &[u32] = if is_quick { &[10, 1000, 100_000] } else { &[10, 100_000, 1_000_000] };
-    let mut all: Vec<HeldOut> = sizes
-        .iter()
-        .map(|size| HeldOut {
-            name: format!("l2, {}", report::short(u64::from(*size))),
-            text: include_str!("../../peers/l2.p4"),
-            scene: scenes::l2(*size),
-        })
-        .collect();
-    all.extend(programs::held_out().into_iter().map(|(name, text, scene)| HeldOut {
-        name: name.to_owned(),
-        text,
-        scene,
-    }));
-    all
+    let l2 = sizes.iter().map(|size| Micro {
+        name: format!("l2, {}", report::short(u64::from(*size))),
+        text: include_str!("../../peers/l2.p4").to_owned(),
+        scene: scenes::l2(*size),
+    });
+    let others = programs::held_out().into_iter();
+    l2.chain(others.map(|(name, text, scene)| Micro { name: name.to_owned(), text: text.to_owned(), scene }))
+        .collect()
 }
 
 pub fn check(args: &ModelCheckArgs) -> Exit {
@@ -245,17 +221,14 @@ fn checked(args: &ModelCheckArgs) -> Result<Exit, Exit> {
         Some(path) => read_profile(path)?,
         None => make(args.quick, &args.cc)?,
     };
-    let subjects: Vec<(HeldOut, Subject)> = held_out(args.quick)
+    let subjects: Vec<Subject> = held_out(args.quick)
         .into_iter()
-        .map(|held| {
-            let scene = Scene { packets: held.scene.packets.clone(), entries: held.scene.entries.clone() };
-            let subject = Subject::new(&held.name, held.text, scene)?;
-            Ok((held, subject))
-        })
+        .enumerate()
+        .map(|(i, program)| Subject::new(&format!("held_out{i}"), program))
         .collect::<Result<_, Exit>>()?;
     let mut predicted: Vec<Prediction> = Vec::new();
-    for (held, subject) in &subjects {
-        progress(&format!("{}: counting", held.name));
+    for subject in &subjects {
+        progress(&format!("{}: counting", subject.title));
         let counted = subject.count()?;
         predicted.push(profile.predict(&counted.work, &counted.tables));
     }
@@ -263,7 +236,7 @@ fn checked(args: &ModelCheckArgs) -> Result<Exit, Exit> {
     let written: Vec<Value> = subjects
         .iter()
         .zip(&predicted)
-        .map(|((held, _), prediction)| json!({ "program": held.name, "cycles": report::rounded(prediction.cycles) }))
+        .map(|(subject, prediction)| json!({ "program": subject.title, "cycles": report::rounded(prediction.cycles) }))
         .collect();
     if let Some(path) = &args.predictions {
         let text = format!("{}\n", json!({ "version": 1, "predictions": written }));
@@ -272,26 +245,24 @@ fn checked(args: &ModelCheckArgs) -> Result<Exit, Exit> {
             Exit::Environment
         })?;
     }
+    let turns = turns::measure(&subjects, if args.quick { N_PASSES_QUICK } else { N_PASSES }, &args.cc)?;
     let mut rows = vec![["program", "predicted", "measured", "error"].map(str::to_owned).to_vec()];
     let mut errors = Vec::new();
     let mut lines = Vec::new();
-    for ((held, subject), prediction) in subjects.iter().zip(&predicted) {
-        progress(&format!("{}: measuring", held.name));
-        let cycles = measured(&mut subject.ready(&args.cc)?, if args.quick { N_RUNS_QUICK } else { N_RUNS });
+    for ((subject, prediction), cycles) in subjects.iter().zip(&predicted).zip(&turns.cycles) {
         let error = prediction.cycles / cycles - 1.0;
         errors.push(error.abs());
         rows.push(vec![
-            held.name.clone(),
+            subject.title.clone(),
             format!("{:.0}", prediction.cycles),
             format!("{cycles:.0}"),
             format!("{:+.1} %", 100.0 * error),
         ]);
         lines.push(json!({
-            "program": held.name, "predicted": report::rounded(prediction.cycles), "measured": report::rounded(cycles),
-            "error": report::rounded(error),
+            "program": subject.title, "predicted": report::rounded(prediction.cycles),
+            "measured": report::rounded(*cycles), "error": report::rounded(error), "counts": prediction.counts,
         }));
     }
-    progress("");
     errors.sort_by(f64::total_cmp);
     let (median, worst) = (errors[errors.len() / 2], errors[errors.len() - 1]);
     let is_met = median <= ERROR_MEDIAN_MAX && worst <= ERROR_MAX;

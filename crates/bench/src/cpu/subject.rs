@@ -1,8 +1,9 @@
 //! A program with its entries and packets: measured in compiled code, and counted in the interpreter.
 
+use super::micro::Micro;
 use crate::native::{device, processor_mhz};
 use crate::programs::{bug, load, updates};
-use crate::scenes::Scene;
+use codegen::plan::Staging;
 use console::CcArgs;
 use console::Loaded;
 use console::output::Exit;
@@ -16,16 +17,20 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Instant;
+use target::traffic::Output;
 use target::{Config, Device, Store};
 
 const BURST: usize = 32;
 /// Room in front of a packet: what programs put there is less.
 const HEADROOM_BYTES: usize = 128;
-/// Packets between two looks at the clock.
-const N_ROUND: usize = 1 << 16;
+/// Least number of packets between two looks at the clock.
+const N_ROUND: usize = 1 << 14;
 
 pub(super) struct Subject {
+    /// Name of the program for the compiler.
     name: String,
+    /// Name for readers.
+    pub(super) title: String,
     loaded: Loaded,
     schema: Arc<Schema>,
     updates: Vec<Update>,
@@ -40,11 +45,13 @@ pub(super) struct Counted {
 }
 
 impl Subject {
-    pub(super) fn new(name: &str, text: &str, scene: Scene) -> Result<Subject, Exit> {
-        let loaded = load(name, text)?;
+    pub(super) fn new(name: &str, program: Micro) -> Result<Subject, Exit> {
+        let Micro { name: title, text, scene } = program;
+        let loaded = load(name, &text)?;
         let schema = Schema::new(&loaded.runnable.control_plane.p4info).map_err(|e| bug(&e.to_string()))?;
         let updates = updates(&scene.entries, &schema, name)?;
-        Ok(Subject::of(name, loaded, Arc::new(schema), (updates, scene.packets)))
+        let subject = Subject::of(name, loaded, Arc::new(schema), (updates, scene.packets));
+        Ok(Subject { title, ..subject })
     }
 
     /// A program with updates that it takes, and packets with the ports that they come in by.
@@ -54,7 +61,7 @@ impl Subject {
         schema: Arc<Schema>,
         (updates, packets): (Vec<Update>, Vec<(u32, Vec<u8>)>),
     ) -> Subject {
-        Subject { name: name.to_owned(), loaded, schema, updates, packets }
+        Subject { name: name.to_owned(), title: name.to_owned(), loaded, schema, updates, packets }
     }
 
     fn fill(&self, target: &mut dyn Target) -> Result<(), Exit> {
@@ -82,7 +89,13 @@ impl Subject {
         let work = Work::new(program, &decisions, moves);
         let tables = program.tables.iter().zip(&plan.tables).map(|((id, _), planned)| {
             let structure = Structure::from_name(&planned.structure).unwrap_or(Structure::None);
-            let used = Used { decisions: &decisions, work: &work, has_records: !planned.entries_are_inline };
+            let used = Used {
+                decisions: &decisions,
+                work: &work,
+                has_records: !planned.entries_are_inline,
+                is_staged: matches!(planned.staging, Staging::Suspends(_) | Staging::Prefetched(_)),
+                suspends: matches!(planned.staging, Staging::Suspends(_)),
+            };
             used.table(program, id, structure, &device.switch.runner)
         });
         let tables = tables.collect();
@@ -90,41 +103,62 @@ impl Subject {
     }
 
     /// The program in compiled code, with its entries.
-    pub(super) fn ready(&self, cc: &CcArgs) -> Result<Ready<'_>, Exit> {
+    pub(super) fn ready(&self, cc: &CcArgs) -> Result<Ready, Exit> {
         let mut device = device(&self.loaded, &self.name, cc, &self.schema, &Config::default())?;
         self.fill(&mut device)?;
         let slot_bytes = self.packets.iter().map(|(_, packet)| packet.len()).max().unwrap_or(0);
         let slots = vec![vec![0; (HEADROOM_BYTES + slot_bytes).next_multiple_of(64)]; BURST];
-        Ok(Ready { device, slots, bursts: Bursts::default(), packets: &self.packets, at: 0 })
+        // One after the other, so that the processor fetches them ahead.
+        let stride = slot_bytes.next_multiple_of(64).max(64);
+        let mut bytes = vec![0; stride * self.packets.len()];
+        for (to, (_, packet)) in bytes.chunks_mut(stride).zip(&self.packets) {
+            to[..packet.len()].copy_from_slice(packet);
+        }
+        let heads = self.packets.iter().map(|(port, packet)| (*port, packet.len())).collect();
+        Ok(Ready {
+            device,
+            slots,
+            bursts: Bursts::default(),
+            outputs: Vec::new(),
+            bytes,
+            stride,
+            heads,
+            at: 0,
+        })
     }
 }
 
 /// A compiled program, and the buffers of a burst.
-pub(super) struct Ready<'s> {
+pub(super) struct Ready {
     device: Device<Native>,
     slots: Vec<Vec<u8>>,
     bursts: Bursts,
-    packets: &'s [(u32, Vec<u8>)],
+    outputs: Vec<Output>,
+    /// All packets, in slots of `stride` bytes.
+    bytes: Vec<u8>,
+    stride: usize,
+    /// Ports that they come in by, and their lengths.
+    heads: Vec<(u32, usize)>,
     /// The packet that comes next.
     at: usize,
 }
 
-impl Ready<'_> {
+impl Ready {
     /// Cycles per packet of one round.
     pub(super) fn round(&mut self) -> f64 {
-        let n = N_ROUND.max(self.packets.len());
+        let n = N_ROUND.max(self.heads.len());
         let start = Instant::now();
-        let mut outputs = Vec::new();
         let mut n_done = 0;
         while n_done < n {
-            let end = (self.at + BURST).min(self.packets.len());
+            let end = (self.at + BURST).min(self.heads.len());
             let mut burst: Vec<BurstPacket<'_>> = self
                 .slots
                 .iter_mut()
-                .zip(&self.packets[self.at..end])
-                .map(|(slot, (port, packet))| {
-                    slot[HEADROOM_BYTES..HEADROOM_BYTES + packet.len()].copy_from_slice(packet);
-                    BurstPacket::new(slot, HEADROOM_BYTES, packet.len(), *port)
+                .zip(self.bytes[self.at * self.stride..].chunks(self.stride))
+                .zip(&self.heads[self.at..end])
+                .map(|((slot, bytes), (port, length))| {
+                    slot[HEADROOM_BYTES..HEADROOM_BYTES + length].copy_from_slice(&bytes[..*length]);
+                    BurstPacket::new(slot, HEADROOM_BYTES, *length, *port)
                 })
                 .collect();
             let now_ns = self.device.switch.now_ns();
@@ -134,13 +168,14 @@ impl Ready<'_> {
                 &mut burst,
                 Path::Straight,
                 &mut (),
-                &mut outputs,
+                &mut self.outputs,
             );
+            self.outputs.clear();
             n_done += burst.len();
             std::hint::black_box(
                 burst.iter().filter(|packet| matches!(packet.fate(), Fate::Sent(_))).count(),
             );
-            self.at = if end == self.packets.len() { 0 } else { end };
+            self.at = if end == self.heads.len() { 0 } else { end };
         }
         let ghz = processor_mhz().map_or(1.0, |mhz| mhz / 1e3);
         start.elapsed().as_secs_f64() * 1e9 * ghz / n_done as f64
@@ -152,6 +187,8 @@ struct Used<'a> {
     decisions: &'a Decisions,
     work: &'a Work,
     has_records: bool,
+    is_staged: bool,
+    suspends: bool,
 }
 
 impl Used<'_> {
@@ -163,6 +200,10 @@ impl Used<'_> {
             let params = &program.procedures[action.procedure].params;
             params.iter().map(|var| width(&program.variables[*var].ty)).sum::<u32>()
         });
+        let data_bits: Vec<u32> = data_bits.collect();
+        let share = |action| self.decisions.action_share(id, action, data_bits.len());
+        let data_bytes_read =
+            data_bits.iter().enumerate().map(|(i, n)| f64::from(n.div_ceil(8)) * share(i)).sum();
         let (mut n_entries, mut masks) = (0, HashSet::new());
         store.visit_entries(id, &mut |entry| {
             n_entries += 1;
@@ -175,8 +216,11 @@ impl Used<'_> {
             structure,
             lookups: self.work.lookups.get(index(id)).copied().unwrap_or(0.0),
             key_bytes: key_bits.div_ceil(8),
-            data_bytes: data_bits.max().unwrap_or(0).div_ceil(8),
+            data_bytes: data_bits.iter().max().map_or(0, |n| n.div_ceil(8)),
+            data_bytes_read,
             has_records: self.has_records && n_entries > 0,
+            is_staged: self.is_staged,
+            suspends: self.suspends,
             writes_records: table.direct_counter.is_some()
                 || table.direct_meter.is_some()
                 || table.timeout != Timeout::Never,

@@ -57,6 +57,8 @@ pub struct Profile {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     pub cycles: f64,
+    /// Work with lookups.
+    pub counts: Counts,
     /// Bounds that the intervals of all components give together, as if they were independent.
     pub ci95: [f64; 2],
     /// Cycles without lookups.
@@ -109,6 +111,7 @@ impl Profile {
         let known = |component: Component| self.components.iter().find(|cost| cost.component == component);
         Prediction {
             cycles,
+            counts: total,
             ci95: [(cycles - variance.sqrt()).max(0.0), cycles + variance.sqrt()],
             components: Component::ALL
                 .iter()

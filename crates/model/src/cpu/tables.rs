@@ -42,10 +42,16 @@ pub struct TableUse {
     pub key_bytes: u32,
     /// Bytes of the parameters of its largest action.
     pub data_bytes: u32,
+    /// The same on average over the actions that lookups end with.
+    pub data_bytes_read: f64,
     /// A lookup ends with a read of an entry outside of the structure.
     pub has_records: bool,
     /// A hit writes to its entry.
     pub writes_records: bool,
+    /// Packets of a burst wait for its memory together.
+    pub is_staged: bool,
+    /// They are put aside for it, and for tables whose memory is prefetched with it.
+    pub suspends: bool,
     pub n_entries: u64,
     /// Entries that packets come to.
     pub n_touched: u64,
@@ -80,6 +86,8 @@ impl Latencies {
     }
 }
 
+/// Longest keys that are hashed as one number.
+const WORD_BYTES: u32 = 8;
 const LINE: f64 = 64.0;
 /// Load of a hash table that has grown.
 const LOAD: f64 = 0.55;
@@ -122,6 +130,7 @@ impl TableUse {
     fn lookup(&self) -> Option<Component> {
         Some(match self.structure {
             Structure::None => return None,
+            Structure::Exact if self.key_bytes > WORD_BYTES => Component::LookupWide,
             Structure::Exact => Component::LookupExact,
             Structure::Direct => Component::LookupDirect,
             Structure::Lpm | Structure::PrefixHash => Component::LookupLpm,
@@ -147,8 +156,14 @@ pub fn work(tables: &[TableUse], latencies: &Latencies) -> Vec<Counts> {
             (lookup, n),
             (Component::KeyByte, n * f64::from(table.key_bytes)),
             (Component::Mask, n * masks),
+            (Component::Entry, n * f64::from(u8::from(table.has_records))),
+            (Component::DataByte, n * table.data_bytes_read),
+            (Component::Suspension, n * f64::from(u8::from(table.suspends))),
             (Component::Record, n * f64::from(u8::from(table.writes_records))),
-            (Component::Wait, n * table.lines() * wait),
+            (
+                if table.is_staged { Component::WaitTogether } else { Component::Wait },
+                n * table.lines() * wait,
+            ),
         ]
         .into_iter()
         .collect()

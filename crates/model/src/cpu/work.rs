@@ -41,12 +41,16 @@ components! {
     Decision = "decision",
     /// Decisions that a predictor gets wrong if it knows shares only.
     Surprise = "surprise",
+    /// Lookups whose action is not the most frequent one.
+    ActionSurprise = "action surprise",
     /// Operators and assignments of at most 64 bits.
     Operation = "operation",
     /// Words of 64 bits in operators and assignments of more.
     WideWord = "wide_word",
     /// Headers that are written to the packet.
     Emitted = "emitted",
+    /// Packets whose headers do not stay where they came in.
+    Rebuilt = "rebuilt packet",
     /// Bytes of headers that leave at another place than they came.
     MovedByte = "moved_byte",
     /// Words of 16 bits in checksums.
@@ -56,11 +60,14 @@ components! {
     Counter = "counter",
     Meter = "meter",
     Register = "register",
+    Hash = "hash",
     /// Bytes that hash functions take.
     HashByte = "hash_byte",
     /// Other extern calls.
     Extern = "extern",
     LookupExact = "exact lookup",
+    /// Exact lookups with keys of more than eight bytes.
+    LookupWide = "exact lookup, wide key",
     LookupDirect = "direct lookup",
     LookupLpm = "lpm lookup",
     LookupTernary = "ternary lookup",
@@ -69,11 +76,19 @@ components! {
     KeyByte = "key_byte",
     /// Masks that entries of a ternary table have, for each lookup.
     Mask = "mask",
+    /// Lookups that end with a read of an entry outside of the structure.
+    Entry = "separate entry",
+    /// Bytes of parameters of the actions that lookups end with.
+    DataByte = "data_byte",
+    /// Lookups for which packets of a burst are put aside.
+    Suspension = "suspension",
     /// Lookups that write to their entry: counters, meters, times of hits.
     Record = "record",
     /// Cycles that memory takes to deliver the lines of tables, beyond those of the first level of the cache, if packets wait for
     /// one line after the other. Its cost is the share that they do wait for.
     Wait = "wait for memory",
+    /// The same where the packets of a burst wait together.
+    WaitTogether = "wait for memory, by bursts",
 }
 
 const N: usize = Component::ALL.len();
@@ -140,6 +155,7 @@ impl Work {
         let executions = Executions::new(program, decisions);
         let mut work = Work { lookups: vec![0.0; program.tables.len()], ..Work::default() };
         work.add(Span::NONE, 1.0, &one(Component::Packet, 1.0));
+        work.add(Span::NONE, 1.0, &one(Component::Rebuilt, f64::from(u8::from(moves))));
         for (graph, visits) in executions.graphs(program) {
             work.add_graph(program, decisions, graph, visits, moves);
         }
@@ -173,7 +189,7 @@ impl Work {
             if let TerminatorKind::Apply { table, .. } = &terminator.kind {
                 self.lookups[index(*table)] += n;
             }
-            self.add(terminator.span, *n, &surprises(decisions, terminator));
+            self.add(terminator.span, *n, &surprises(program, decisions, terminator));
         }
     }
 
@@ -272,6 +288,7 @@ fn add_extern(counts: &mut Counts, op: ExternOp, args: &[Arg]) {
             counts[Component::Register] += 1.0;
         }
         ExternOp::Hash | ExternOp::HashRaw | ExternOp::HashOfObject | ExternOp::HashContinue => {
+            counts[Component::Hash] += 1.0;
             counts[Component::HashByte] += f64::from(n_bits) / 8.0;
         }
         ExternOp::VerifyChecksum
@@ -346,8 +363,13 @@ fn of_terminator(program: &Program, terminator: &TerminatorKind) -> Counts {
 }
 
 /// The share of a decision that is not its most frequent way.
-fn surprises(decisions: &Decisions, terminator: &ir::Terminator) -> Counts {
+fn surprises(program: &Program, decisions: &Decisions, terminator: &ir::Terminator) -> Counts {
     use super::decisions::Decision;
+    if let TerminatorKind::Apply { table, .. } = &terminator.kind {
+        let n_actions = program.tables[*table].actions.len();
+        let shares = (0..n_actions).map(|action| decisions.action_share(*table, action, n_actions));
+        return one(Component::ActionSurprise, (1.0 - shares.fold(0.0, f64::max)).clamp(0.0, 1.0));
+    }
     let (decision, n_ways) = match &terminator.kind {
         TerminatorKind::Branch { .. } => (Decision::Branch, 2),
         TerminatorKind::Switch { cases, .. } => (Decision::Switch, cases.len() + 1),
