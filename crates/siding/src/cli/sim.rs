@@ -1,6 +1,6 @@
 //! `siding sim`: stateful actions that take many cycles.
 
-use super::FrontEndArgs;
+use super::{FrontEndArgs, SweepArgs};
 use clap::{Args, ValueEnum};
 use hazard::traffic::{Key, Profile};
 use std::path::PathBuf;
@@ -177,21 +177,14 @@ pub struct SimArgs {
     /// Print the longest action that loses no more of the packets than this, as 0.01%,0.1%,1% or 0.001
     #[arg(long, value_name = "LOSS,...", value_delimiter = ',', value_parser = loss, conflicts_with_all = ["program", "figure", "mix", "window"])]
     pub budget: Vec<f64>,
-    /// Keep results in this file, and go on from there after an interruption
-    #[arg(long, value_name = "FILE")]
-    pub state: Option<PathBuf>,
-    /// Threads [default: one per core]
-    #[arg(short = 'j', long, value_name = "N")]
-    pub jobs: Option<usize>,
     /// With --figure: draw to this SVG file
     #[arg(long, value_name = "FILE", value_parser = console::svg_file)]
     pub svg: Option<PathBuf>,
     /// One JSON object
     #[arg(long)]
     pub json: bool,
-    /// Show no progress
-    #[arg(short = 'q', long)]
-    pub quiet: bool,
+    #[command(flatten)]
+    pub sweep: SweepArgs,
     #[command(flatten)]
     pub traffic: SimTrafficArgs,
     #[command(flatten)]

@@ -1,8 +1,7 @@
 //! `siding sim`: what stateful actions of many cycles cost.
 //!
 //! - `traffic`: the packets that are simulated; `grid`: the points of a run; `paths`, `program`: the actions of a program;
-//! - `sweep`: runs the points in threads, with a file of results and progress on the terminal. It stays here, not in
-//!   crate `hazard`, which has neither files nor threads nor clocks;
+//! - `sweep`: the points as a sweep, with threads and a points file, which crate `hazard` has not;
 //! - `windows`: parts of a run by themselves; `budget`: the longest action for a loss;
 //! - `figure`, `output`: what is printed and drawn.
 
@@ -24,6 +23,7 @@ use self::program::{Explained, costs};
 use self::sweep::Sweep;
 use self::traffic::{Problem, Traffic};
 use crate::cli::SimArgs;
+use crate::commands::sweeps::command_line;
 use crate::output::{Exit, error_line, out, replace_file};
 use crate::program::load_for_analysis;
 use bench::chart;
@@ -80,28 +80,31 @@ fn simulate(args: &SimArgs, matches: &ArgMatches) -> Result<(), Problem> {
         traffic: &traffic,
         survey: &survey,
         frame: &frame,
-        jobs: args.jobs,
-        state: args.state.as_deref(),
-        is_quiet: args.quiet,
+        args: &args.sweep,
+        is_json: args.json,
+        command: command_line(&["sim"], matches),
     };
     if let Some(which) = args.figure {
-        let figure = figure(which, args, &traffic, &survey, &frame, &sweep)?;
+        let Some(figure) = figure(which, args, &traffic, &survey, &frame, &sweep)? else { return Ok(()) };
         show(args, &figure.json, &figure.text);
         return draw(args, &figure.chart);
     }
     if let Some(explained) = &explained {
-        let (value, text) = explained.simulate(args, &traffic, &survey, &frame, &sweep)?;
-        show(args, &value, &text);
+        if let Some((value, text)) = explained.simulate(args, &traffic, &survey, &frame, &sweep)? {
+            show(args, &value, &text);
+        }
         return Ok(());
     }
     if !args.budget.is_empty() {
-        let (value, text) = budget(args, &traffic, &survey, &frame, &sweep)?;
-        show(args, &value, &text);
+        if let Some((value, text)) = budget(args, &traffic, &survey, &frame, &sweep)? {
+            show(args, &value, &text);
+        }
         return Ok(());
     }
     let cycles: Vec<u32> = (1..=30).collect();
     let points = grid(args, &mixes(args, &cycles)?, &Key::five_tuple())?;
-    let results = sweep.run(&points)?;
+    // A shard has no report.
+    let Some(results) = sweep.run(&points)? else { return Ok(()) };
     let mut value = run_json(&traffic, &survey, &frame);
     value["points"] = Value::Array(points_json(&points, &results));
     show(args, &value, &(heading(&traffic, &survey, &frame) + &tables(&points, &results)));
