@@ -1,0 +1,124 @@
+"""A sweep over Ray, over two shards and in one process: equal bytes, though the command of a shard, a worker and the whole
+program are ended in the middle. Called by scripts/ray-test, in the environment that has Ray.
+
+    run.py SIDING WORK
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CLIENT = os.path.join(HERE, "../../clients/ray/siding_ray.py")
+# 90 points, which are made in groups of eight.
+SWEEP = ["sim", "--cycles", "1..30", "-n", os.environ.get("RAY_TEST_PACKETS", "20000")]
+N_POINTS = 90
+
+siding, work = os.path.abspath(sys.argv[1]), sys.argv[2]
+os.chdir(work)
+start = time.monotonic()
+
+
+def say(text):
+    print(f"{time.monotonic() - start:5.1f} s  {text}", flush=True)
+
+
+def run(*words):
+    subprocess.run([siding, *words], check=True, stdout=subprocess.DEVNULL)
+
+
+def ray(out, *command):
+    """The client on a cluster of two workers."""
+    words = [sys.executable, CLIENT, "--workers", "2", "--shards", "4", "--every", "1", "-o", out, "--", *command]
+    return subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+
+
+def n_lines(path):
+    """Lines of a file, which may not be there yet."""
+    try:
+        with open(path, "rb") as file:
+            return file.read().count(b"\n")
+    except FileNotFoundError:
+        return 0
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def child_of(pid):
+    """The command that a Ray worker runs; `None` if it runs none."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            children = file.read().split()
+    except OSError:
+        return None
+    for child in children:
+        try:
+            if b"--shard" in read(f"/proc/{child}/cmdline"):
+                return int(child)
+        except OSError:
+            continue
+    return None
+
+
+def worker_of(line):
+    """The process that a line of progress names; `None` for other lines."""
+    found = re.fullmatch(r"shard \d+/\d+ runs on \S+, process (\d+)", line.strip())
+    return int(found.group(1)) if found else None
+
+
+run(*SWEEP, "--points", "one.jsonl")
+for shard in "12":
+    run(*SWEEP, "--points", f"{shard}.jsonl", "--shard", f"{shard}/2")
+run("merge", "2.jsonl", "1.jsonl", "-o", "two.jsonl")
+assert read("two.jsonl") == read("one.jsonl")
+say("two shards: the bytes of one process")
+
+# The first worker loses its command, the second one is killed itself, each after some points.
+client = ray("ray.jsonl", siding, *SWEEP)
+log, n_killed = [], 0
+for line in client.stderr:
+    log.append(line)
+    worker = worker_of(line)
+    if worker is None or n_killed == 2:
+        continue
+    n_before = n_lines("ray.jsonl.partial")
+    while n_lines("ray.jsonl.partial") < n_before + 4 and client.poll() is None:
+        time.sleep(0.02)
+    victim = child_of(worker) if n_killed == 0 else worker
+    if victim is not None:
+        os.kill(victim, signal.SIGKILL)
+        n_killed += 1
+        say(f"killed {'the command of a worker' if n_killed == 1 else 'a worker'} after {n_lines('ray.jsonl.partial') - 1} points")
+text = "".join(log)
+assert client.wait() == 0 and n_killed == 2, text
+assert "the command was ended by signal 9; it is tried again" in text, text
+assert "its worker is lost (" in text, text
+assert f"ray.jsonl: {N_POINTS} points, {N_POINTS} made now, 2 shards tried again" in text, text
+assert read("ray.jsonl") == read("one.jsonl")
+say("Ray, with both: the bytes of one process, no point lost")
+
+# The program is interrupted, and the same command goes on.
+client = ray("again.jsonl", siding, *SWEEP)
+while n_lines("again.jsonl.partial") < 12 and client.poll() is None:
+    time.sleep(0.02)
+client.send_signal(signal.SIGINT)
+text = client.communicate()[1]
+assert client.returncode == 130, text
+n_before = n_lines("again.jsonl.partial") - 1
+assert 0 < n_before < N_POINTS, text
+client = ray("again.jsonl", siding, *SWEEP)
+text = client.communicate()[1]
+assert client.returncode == 0 and f"{N_POINTS} points, {N_POINTS - n_before} made now" in text, text
+assert read("again.jsonl") == read("one.jsonl")
+say(f"Ray, interrupted after {n_before} points: the bytes of one process")
+
+client = ray("bad.jsonl", siding, "sim", "--cycles", "0")
+text = client.communicate()[1]
+assert client.returncode == 2 and "error: " in text and "tried again" not in text, text
+say("a command that is refused: its own message, no second try")
