@@ -85,7 +85,7 @@ pub struct SimTrafficArgs {
     #[arg(long, value_name = "S", conflicts_with = "trace")]
     pub zipf: Option<f64>,
     /// The chance that a packet belongs to the flow of the one before
-    #[arg(long, value_name = "P", conflicts_with = "trace")]
+    #[arg(long, hide_short_help = true, value_name = "P", conflicts_with = "trace")]
     pub trains: Option<f64>,
     /// The chance that the mix of lengths stays as it is from packet to packet, so that long packets come in runs; 0.985
     /// gives the waits of a real link [default: 0, every length is drawn by itself]
@@ -98,7 +98,14 @@ pub struct SimTrafficArgs {
     )]
     pub size_runs: Option<f64>,
     /// Lengths of a trace's packets
-    #[arg(long, value_enum, value_name = "WHICH", default_value = "frame", requires = "trace")]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_enum,
+        value_name = "WHICH",
+        default_value = "frame",
+        requires = "trace"
+    )]
     pub length: LengthArg,
     /// Also simulate each N packets by themselves: show the least, the 99th percentile and the most of each result; in a
     /// figure, the worst
@@ -118,7 +125,7 @@ pub struct SimTrafficArgs {
     #[arg(long, value_name = "A,...", value_delimiter = ',')]
     pub alpha: Vec<f64>,
     /// The function by which --alpha shortens packets
-    #[arg(long, value_enum, value_name = "MODEL", default_value = "mix")]
+    #[arg(long, hide_short_help = true, value_enum, value_name = "MODEL", default_value = "mix")]
     pub alpha_model: AlphaModelArg,
 }
 
@@ -145,7 +152,7 @@ pub struct SimSwitchArgs {
     #[arg(long, value_name = "KEY", value_parser = Key::parse)]
     pub key: Vec<Key>,
     /// Which packets share a queue [default: those that share state]
-    #[arg(long, value_name = "KEY", value_parser = Key::parse)]
+    #[arg(long, hide_short_help = true, value_name = "KEY", value_parser = Key::parse)]
     pub lookup_key: Option<Key>,
     /// Queues in front of the action, with per-flow locks [default: 16]
     #[arg(long, value_name = "Q,...", value_parser = LengthList::parse)]

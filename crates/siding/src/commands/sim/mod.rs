@@ -22,7 +22,7 @@ use self::output::{heading, points_json, run_json, tables};
 use self::program::{Explained, costs};
 use self::sweep::Sweep;
 use self::traffic::{Problem, Traffic};
-use crate::cli::SimArgs;
+use crate::cli::{FigureArg, SimArgs};
 use crate::commands::sweeps::command_line;
 use crate::output::{Exit, error_line, out, replace_file};
 use crate::program::load_for_analysis;
@@ -37,6 +37,8 @@ const FIGURE_PACKETS: u64 = 200_000;
 
 const NOTHING_TO_DRAW: &str = "nothing to draw: --svg draws one of the figures; add --figure 1a, 1b, 1c or flow, or \
      leave --svg out";
+
+const NO_POINTS: &str = "--points: figure 1a shows the sizes of the packets; nothing is simulated for it";
 
 pub fn run(args: &SimArgs, matches: &ArgMatches) -> Exit {
     match simulate(args, matches) {
@@ -54,6 +56,9 @@ fn simulate(args: &SimArgs, matches: &ArgMatches) -> Result<(), Problem> {
     // First, because a simulation takes long and would end without the picture.
     if args.svg.is_some() && args.figure.is_none() {
         return Err((NOTHING_TO_DRAW.to_string(), Exit::Usage));
+    }
+    if args.figure == Some(FigureArg::Sizes) && args.sweep.points.is_some() {
+        return Err((NO_POINTS.to_string(), Exit::Usage));
     }
     let costs = costs(args)?;
     if args.print_costs {

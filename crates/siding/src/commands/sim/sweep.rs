@@ -100,8 +100,13 @@ impl Sweep<'_> {
 
     /// Results are good for the same packets and the same switch only.
     fn arguments(&self) -> Value {
+        let mut traffic = self.traffic.json(self.survey);
+        if let Traffic::Trace { path, .. } = self.traffic {
+            // Another machine may have it in another folder.
+            traffic["name"] = json!(path.file_name().map(|name| name.to_string_lossy()));
+        }
         json!({
-            "traffic": self.traffic.json(self.survey),
+            "traffic": traffic,
             "alpha_model": self.frame.alpha_model.name(),
             "chunk_bytes": self.frame.switch.chunk_bytes,
             "clock_ghz": self.frame.switch.clock_ghz,
