@@ -1,5 +1,5 @@
-"""A sweep over Ray, over two shards and in one process: equal bytes, though the command of a shard, a worker and the whole
-program are ended in the middle. Called by scripts/ray-test, in the environment that has Ray.
+"""A sweep over Ray, over two shards and in one process: equal bytes, though the command of a shard, a worker, the client itself
+and a node are ended in the middle. Called by scripts/ray-test, in the environment that has Ray.
 
     run.py SIDING WORK
 """
@@ -11,10 +11,12 @@ import subprocess
 import sys
 import time
 
+from ray.cluster_utils import Cluster
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLIENT = os.path.join(HERE, "../../clients/ray/siding_ray.py")
 # 90 points, which are made in groups of eight.
-SWEEP = ["sim", "--cycles", "1..30", "-n", os.environ.get("RAY_TEST_PACKETS", "20000")]
+SWEEP = ["sim", "--cycles", "1..30", "-n", os.environ.get("RAY_TEST_PACKETS", "400000")]
 N_POINTS = 90
 
 siding, work = os.path.abspath(sys.argv[1]), sys.argv[2]
@@ -31,9 +33,9 @@ def run(*words):
 
 
 def ray(out, *command):
-    """The client on a cluster of two workers."""
-    words = [sys.executable, CLIENT, "--workers", "2", "--shards", "4", "--every", "1", "-o", out, "--", *command]
-    return subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    """The client on the cluster."""
+    words = [sys.executable, CLIENT, "--address", cluster.address, "--shards", "4", "--every", "1", "-o", out, "--", *command]
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 def n_lines(path):
@@ -66,6 +68,13 @@ def child_of(pid):
     return None
 
 
+def node_of(pid):
+    """The node whose process began a worker."""
+    with open(f"/proc/{pid}/stat") as file:
+        parent = int(file.read().rpartition(")")[2].split()[1])
+    return next(node for node in nodes if any(info.process.pid == parent for info in node.all_processes["raylet"]))
+
+
 def worker_of(line):
     """The process that a line of progress names; `None` for other lines."""
     found = re.fullmatch(r"shard \d+/\d+ runs on \S+, process (\d+)", line.strip())
@@ -78,6 +87,12 @@ for shard in "12":
 run("merge", "2.jsonl", "1.jsonl", "-o", "two.jsonl")
 assert read("two.jsonl") == read("one.jsonl")
 say("two shards: the bytes of one process")
+
+# Two nodes with a worker each, and a head without one, all on this machine.
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+cluster.wait_for_nodes()
+say("a cluster of two workers runs")
 
 # The first worker loses its command, the second one is killed itself, each after some points.
 client = ray("ray.jsonl", siding, *SWEEP)
@@ -103,7 +118,7 @@ assert f"ray.jsonl: {N_POINTS} points, {N_POINTS} made now, 2 shards tried again
 assert read("ray.jsonl") == read("one.jsonl")
 say("Ray, with both: the bytes of one process, no point lost")
 
-# The program is interrupted, and the same command goes on.
+# The client is interrupted, and the same command goes on; then a node is lost.
 client = ray("again.jsonl", siding, *SWEEP)
 while n_lines("again.jsonl.partial") < 12 and client.poll() is None:
     time.sleep(0.02)
@@ -112,13 +127,31 @@ text = client.communicate()[1]
 assert client.returncode == 130, text
 n_before = n_lines("again.jsonl.partial") - 1
 assert 0 < n_before < N_POINTS, text
+say(f"interrupted the client after {n_before} points")
 client = ray("again.jsonl", siding, *SWEEP)
-text = client.communicate()[1]
+text, is_ended = "", False
+for line in client.stderr:
+    text += line
+    worker = worker_of(line)
+    if worker is None or is_ended:
+        continue
+    n_then = n_lines("again.jsonl.partial")
+    while n_lines("again.jsonl.partial") == n_then and client.poll() is None:
+        time.sleep(0.02)
+    # A machine that fails takes its workers with it.
+    node = node_of(worker)
+    os.kill(worker, signal.SIGKILL)
+    cluster.remove_node(node, allow_graceful=False)
+    is_ended = True
+    say(f"ended a node after {n_lines('again.jsonl.partial') - 1} points")
+client.wait()
 assert client.returncode == 0 and f"{N_POINTS} points, {N_POINTS - n_before} made now" in text, text
+assert "its worker is lost (" in text, text
 assert read("again.jsonl") == read("one.jsonl")
-say(f"Ray, interrupted after {n_before} points: the bytes of one process")
+say("Ray, with both: the bytes of one process, no point lost")
 
 client = ray("bad.jsonl", siding, "sim", "--cycles", "0")
 text = client.communicate()[1]
 assert client.returncode == 2 and "error: " in text and "tried again" not in text, text
 say("a command that is refused: its own message, no second try")
+cluster.shutdown()

@@ -408,7 +408,7 @@ struct Worker {
     /// Takes the index of the next program; closed when there is none.
     stdin: Option<ChildStdin>,
     index: u64,
-    /// Of the program with this index.
+    /// Counts and findings of that program.
     summary: Summary,
     heard: Instant,
     /// When it was heard.

@@ -358,22 +358,15 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("siding sim counter.p4 --explain", "the stateful actions and their cycles"),
             ("siding sim counter.p4 --trace in.pcap --cycles 1..10", "on your own traffic"),
-            ("siding sim --figure 1b --svg hazards.svg", "a published figure"),
+            ("siding sim --figure flow --points 2.jsonl --shard 2/4", "a quarter of a published figure"),
             ("siding sim --budget 0.01%,1% --profile facebook", "how long an action may be"),
-            (
-                "siding sim --figure flow --points 2.jsonl --shard 2/4",
-                "a quarter of the points, for another machine",
-            ),
         ],
     ),
     (
         "merge",
         &[
             ("siding merge 1.jsonl 2.jsonl -o flow.jsonl", "the points of two shards"),
-            (
-                "siding merge --partial 1.jsonl -o flow.jsonl",
-                "what is there; the sweep's command makes the rest",
-            ),
+            ("siding merge --partial 1.jsonl -o flow.jsonl", "what is there"),
         ],
     ),
     (

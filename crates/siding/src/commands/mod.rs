@@ -29,7 +29,7 @@ mod script;
 pub mod shims;
 mod sim;
 mod stf;
-pub mod sweeps;
+mod sweeps;
 mod trace;
 
 use crate::cli::{self, Cli, Command};

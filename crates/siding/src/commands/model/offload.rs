@@ -37,7 +37,7 @@ pub fn run(args: &ModelExternArgs, matches: &ArgMatches) -> Exit {
 struct Row {
     scene: Scene,
     predicted: Prediction,
-    /// As [`simulated_json`] writes it.
+    /// See [`simulated_json`].
     simulated: Value,
     is_chosen: bool,
 }
