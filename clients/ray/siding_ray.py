@@ -46,7 +46,7 @@ def die_with_parent():
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
-def make_shard(command, cwd, known, index, n_shards):
+def make_shard(command, cwd, out, known, index, n_shards):
     """Runs one shard. Yields who runs it, then lists of new lines; raises `Refused` if the command refuses to."""
     yield {"host": os.uname().nodename, "pid": os.getpid()}
     folder = tempfile.mkdtemp(prefix="siding-shard-")
@@ -88,7 +88,8 @@ def make_shard(command, cwd, known, index, n_shards):
             # 1 is for findings, which are results. Killed processes are tried again.
             if process.returncode not in (0, 1) and process.returncode > 0:
                 stderr.seek(0)
-                raise Refused(stderr.read().decode(errors="replace").strip() or f"exit code {process.returncode}")
+                message = stderr.read().decode(errors="replace").strip().replace(path, out)
+                raise Refused(message or f"exit code {process.returncode}")
             if process.returncode < 0:
                 raise RuntimeError(f"the command was ended by signal {-process.returncode}")
     finally:
@@ -195,12 +196,14 @@ def sweep(ray, args, points, progress):
     todo = collections.deque((index, 0) for index in range(1, n_shards + 1))
     n_running_max = max(1, cluster_cpus // args.cpus)
     running, n_made, n_retried = {}, 0, 0
+    # The command has taken the points of an earlier run, and so they are its own.
+    is_verified = False
     while todo or running:
         while todo and len(running) < n_running_max:
             index, n_failures = todo.popleft()
-            if points.header is not None and not points.missing(index, n_shards):
+            if is_verified and not points.missing(index, n_shards):
                 continue
-            stream = task.remote(args.command, os.getcwd(), points.text(index, n_shards), index, n_shards)
+            stream = task.remote(args.command, os.getcwd(), args.output, points.text(index, n_shards), index, n_shards)
             running[stream] = (index, n_failures)
         if not running:
             continue
@@ -220,7 +223,7 @@ def sweep(ray, args, points, progress):
                 continue
             except StopIteration:
                 del running[stream]
-                why = None
+                why, is_verified = None, True
             except ray.exceptions.RayTaskError as error:
                 del running[stream]
                 if isinstance(error.cause, Refused):

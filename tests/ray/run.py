@@ -150,6 +150,11 @@ assert "its worker is lost (" in text, text
 assert read("again.jsonl") == read("one.jsonl")
 say("Ray, with both: the bytes of one process, no point lost")
 
+client = ray("again.jsonl", siding, "sim", "--cycles", "1..30", "-n", "2000")
+text = client.communicate()[1]
+assert client.returncode == 2 and "error: again.jsonl: its points are of another sweep" in text, text
+say("points of another sweep: refused")
+
 client = ray("bad.jsonl", siding, "sim", "--cycles", "0")
 text = client.communicate()[1]
 assert client.returncode == 2 and "error: " in text and "tried again" not in text, text
