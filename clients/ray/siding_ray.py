@@ -46,8 +46,8 @@ def die_with_parent():
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
-def make_shard(command, cwd, out, known, index, n_shards):
-    """Runs one shard. Yields who runs it, then lists of new lines; raises `Refused` if the command refuses to."""
+def make_shard(command, cwd, name, known, index, n_shards):
+    """Runs one shard. Yields who runs it, then lists of new lines, and at last the command's message if it refuses to run."""
     yield {"host": os.uname().nodename, "pid": os.getpid()}
     folder = tempfile.mkdtemp(prefix="siding-shard-")
     try:
@@ -88,8 +88,8 @@ def make_shard(command, cwd, out, known, index, n_shards):
             # 1 is for findings, which are results. Killed processes are tried again.
             if process.returncode not in (0, 1) and process.returncode > 0:
                 stderr.seek(0)
-                message = stderr.read().decode(errors="replace").strip().replace(path, out)
-                raise Refused(message or f"exit code {process.returncode}")
+                message = stderr.read().decode(errors="replace").strip().replace(path, name)
+                yield {"refused": message or f"exit code {process.returncode}"}
             if process.returncode < 0:
                 raise RuntimeError(f"the command was ended by signal {-process.returncode}")
     finally:
@@ -215,6 +215,8 @@ def sweep(ray, args, points, progress):
             try:
                 got = ray.get(next(stream))
                 if isinstance(got, dict):
+                    if "refused" in got:
+                        raise Refused(got["refused"])
                     progress.tell(f"{name} runs on {got['host']}, process {got['pid']}")
                     continue
                 n_new = points.add(got, name)
@@ -226,8 +228,6 @@ def sweep(ray, args, points, progress):
                 why, is_verified = None, True
             except ray.exceptions.RayTaskError as error:
                 del running[stream]
-                if isinstance(error.cause, Refused):
-                    raise Refused(str(error.cause)) from None
                 why = str(error.cause)
             except ray.exceptions.RayError as error:
                 del running[stream]
@@ -235,7 +235,7 @@ def sweep(ray, args, points, progress):
             missing = points.missing(index, n_shards)
             if why is None and (points.header is None or missing):
                 why = f"it ended without {len(missing)} of its points"
-            if why is not None and (points.header is None or missing):
+            if why is not None and (missing or not is_verified):
                 if n_failures >= args.retries:
                     raise RuntimeError(f"{name} has failed {n_failures + 1} times, at last: {why}")
                 progress.tell(f"{name}: {why}; it is tried again for {len(missing)} points")
