@@ -4,6 +4,7 @@ and a node are ended in the middle. Called by scripts/ray-test, in the environme
     run.py SIDING WORK
 """
 
+import atexit
 import os
 import re
 import signal
@@ -90,6 +91,7 @@ say("two shards: the bytes of one process")
 
 # Two nodes with a worker each, and a head without one, all on this machine.
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+atexit.register(cluster.shutdown)
 nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
 cluster.wait_for_nodes()
 say("a cluster of two workers runs")
@@ -159,4 +161,3 @@ client = ray("bad.jsonl", siding, "sim", "--cycles", "0")
 text = client.communicate()[1]
 assert client.returncode == 2 and "error: " in text and "tried again" not in text, text
 say("a command that is refused: its own message, no second try")
-cluster.shutdown()
