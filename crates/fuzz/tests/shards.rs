@@ -1,7 +1,7 @@
 //! `fuzz differential` as a sweep: shards and interruptions change nothing.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 fn command(dir: &Path, args: &[&str]) -> Command {
@@ -34,7 +34,8 @@ fn shards_and_kills_give_the_bytes_of_one_run() {
     // Killed when some programs are done, and taken up again.
     let first = dir.join("first");
     let n_lines = || std::fs::read_to_string(&first).unwrap_or_default().lines().count();
-    let mut child = command(dir, &["--points", "first", "--shard", "1/2"]).spawn().unwrap();
+    let mut child =
+        command(dir, &["--points", "first", "--shard", "1/2"]).stdout(Stdio::null()).spawn().unwrap();
     let start = Instant::now();
     while n_lines() < 3 && start.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(2));
