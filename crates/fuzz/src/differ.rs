@@ -8,15 +8,19 @@ use fuzz::differential::reduce::{self, Reduced};
 use fuzz::differential::{NotCompiled, Outcome, SubjectKind, interpreted, native, run, script};
 use fuzz::runnable::Dialect;
 use fuzz::{Corpus, oracle, runnable};
-use std::collections::{BTreeMap, BTreeSet};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
+use sweep::{Header, Results, Shard};
 
 const USAGE: &str = "usage: fuzz differential [--programs N] [--packets N] [--seed N] [--architecture v1model|psa|pna] [--p4c DIR] [--jobs N] \
-                     [--artifacts DIR] [--native none|one|all] [--print INDEX]";
+                     [--artifacts DIR] [--native none|one|all] [--points FILE.jsonl [--shard I/N]] [--print INDEX]";
+/// Version of the sweep: another one makes other results.
+const VERSION: u64 = 1;
 
 /// A worker that reports nothing for this much processor time is hung. Reducing a case is quicker.
 const HANGS_AFTER: Duration = Duration::from_secs(180);
@@ -59,9 +63,12 @@ struct Args {
     jobs: u64,
     artifacts: PathBuf,
     native: WithNative,
+    /// Results are kept in this file, and a run goes on from there.
+    points: Option<PathBuf>,
+    shard: Shard,
     print: Option<u64>,
-    /// This process is a worker: first index and distance to the next.
-    worker: Option<(u64, u64)>,
+    /// This process is a worker: it tries the programs whose indices are on standard input.
+    is_worker: bool,
 }
 
 fn parse_args(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
@@ -74,8 +81,10 @@ fn parse_args(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
         jobs: 1,
         artifacts: PathBuf::from("fuzz-artifacts"),
         native: WithNative::None,
+        points: None,
+        shard: Shard::ALL,
         print: None,
-        worker: None,
+        is_worker: false,
     };
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value\n{USAGE}"));
@@ -100,9 +109,17 @@ fn parse_args(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
                 args.native = known.ok_or(format!("`{wanted}` is none of none, one, all\n{USAGE}"))?.1;
             }
             "--artifacts" => args.artifacts = PathBuf::from(value()?),
-            "--worker" => args.worker = Some((number(value()?)?, number(value()?)?.max(1))),
+            "--points" => args.points = Some(PathBuf::from(value()?)),
+            "--shard" => {
+                let wanted = value()?;
+                args.shard = wanted.parse().map_err(|why| format!("--shard {wanted}: {why}\n{USAGE}"))?;
+            }
+            "--worker" => args.is_worker = true,
             _ => return Err(format!("`{word}` is unknown\n{USAGE}")),
         }
+    }
+    if !args.shard.is_all() && args.points.is_none() {
+        return Err(format!("--shard needs --points\n{USAGE}"));
     }
     Ok(args)
 }
@@ -125,9 +142,11 @@ pub fn main(words: impl Iterator<Item = String>) -> ExitCode {
         print!("{}", source.text(index));
         return ExitCode::SUCCESS;
     }
-    let Some((first, step)) = args.worker else { return parent(&args, &source) };
+    if !args.is_worker {
+        return parent(&args, &source);
+    }
     let work = std::thread::Builder::new().stack_size(STACK_BYTES);
-    let done = work.spawn(move || worker(&args, &source, first, step));
+    let done = work.spawn(move || worker(&args, &source));
     ExitCode::from(u8::from(!done.is_ok_and(|thread| thread.join().is_ok())))
 }
 
@@ -147,8 +166,9 @@ fn pairs(index: u64, native: WithNative) -> Vec<[SubjectKind; 2]> {
     kinds.map(|kind| [interpreted::ELABORATED, *kind]).collect()
 }
 
-/// Tries programs. Lines: `s INDEX` before each, `f KEY` for a finding, `n N WHAT` for something to be counted.
-fn worker(args: &Args, source: &Source, first: u64, step: u64) {
+/// Tries programs. Lines: `s INDEX` before each, `f KEY` for a finding, `n N WHAT` for something to be counted, `d INDEX`
+/// after each.
+fn worker(args: &Args, source: &Source) {
     oracle::catch_panics();
     let mut stdout = std::io::stdout().lock();
     let mut tell = |line: String| {
@@ -158,13 +178,13 @@ fn worker(args: &Args, source: &Source, first: u64, step: u64) {
         }
     };
     let corpus = Corpus::default();
-    let mut index = first;
-    while index < source.len() {
+    let wanted = std::io::stdin().lines().map_while(Result::ok);
+    for index in wanted.map_while(|line| line.parse::<u64>().ok()) {
         tell(format!("s {index}\n"));
         for (what, n) in one(args, source, index, &corpus, &mut tell) {
             tell(format!("n {n} {what}\n"));
         }
-        index += step;
+        tell(format!("d {index}\n"));
     }
     native::clean_up();
 }
@@ -290,21 +310,80 @@ fn write(
     }
 }
 
-/// Counts and findings reported by workers.
+/// Counts and findings, of one program or of all.
 #[derive(Default)]
 struct Summary {
     counts: BTreeMap<String, u64>,
     findings: BTreeMap<String, u64>,
 }
 
+impl Summary {
+    /// The result of a point.
+    fn json(&self) -> Value {
+        json!({ "counts": self.counts, "findings": self.findings })
+    }
+
+    /// Adds the result of a point.
+    fn add(&mut self, result: &Value) {
+        for (sums, name) in [(&mut self.counts, "counts"), (&mut self.findings, "findings")] {
+            for (what, n) in result[name].as_object().into_iter().flatten() {
+                *sums.entry(what.clone()).or_default() += n.as_u64().unwrap_or(0);
+            }
+        }
+    }
+}
+
+/// The programs as points: each is made from the seed and its index, or is a file.
+fn header(args: &Args, source: &Source) -> Result<Header, sweep::Error> {
+    let architecture = args.architecture.map(Dialect::name);
+    let arguments = json!({
+        "packets": args.packets, "architecture": architecture, "native": args.native.name(),
+        "programs": args.programs, "files": source.fingerprint(),
+    });
+    let mut command: Vec<String> = ["fuzz", "differential"].map(String::from).to_vec();
+    let mut option = |name: &str, value: String| command.extend([name.to_string(), value]);
+    option("--programs", args.programs.to_string());
+    option("--packets", args.packets.to_string());
+    option("--seed", args.seed.to_string());
+    option("--native", args.native.name().to_string());
+    if let Some(dialect) = args.architecture {
+        option("--architecture", dialect.name().to_string());
+    }
+    if let Some(dir) = &args.p4c {
+        option("--p4c", dir.display().to_string());
+    }
+    let points = (0..source.len()).map(|index| source.name(index)).collect();
+    Ok(Header::new("fuzz differential", VERSION, args.seed, arguments, points)?.with_command(command))
+}
+
 fn parent(args: &Args, source: &Source) -> ExitCode {
     println!("{} programs, seed {}, {} packets each", source.len(), args.seed, args.packets);
     let start = Instant::now();
-    let mut summary = Summary::default();
-    if let Err(error) = watch(args, source, &mut summary) {
+    let opened =
+        header(args, source).and_then(|header| Results::open(args.points.as_deref(), header, args.shard));
+    let mut results = match opened {
+        Ok(results) => results,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::from(if error.is_environment() { 4 } else { 2 });
+        }
+    };
+    if let Err(error) = watch(args, source, &mut results) {
         eprintln!("cannot run a worker: {error}");
         return ExitCode::from(4);
     }
+    if let Err(error) = results.finish() {
+        eprintln!("error: {error}");
+        return ExitCode::from(4);
+    }
+    let mut summary = Summary::default();
+    let points = results.points();
+    (0..points.header().points.len()).filter_map(|place| points.result(place)).for_each(|r| summary.add(r));
+    let n_missing = results.missing().len();
+    if n_missing > 0 {
+        println!("{n_missing:9} programs: not run, after too many crashes");
+    }
+    eprintln!("{:.1} s", start.elapsed().as_secs_f64());
     let mut constructs: BTreeMap<&str, u64> =
         runnable::coverage::CONSTRUCTS.iter().map(|c| (c.name, 0)).collect();
     for (what, n) in &summary.counts {
@@ -317,7 +396,7 @@ fn parent(args: &Args, source: &Source) -> ExitCode {
         println!("generated programs with each construct:");
         constructs.iter().for_each(|(name, n)| println!("{n:9} {name}"));
     }
-    println!("{:.1} s, {} findings", start.elapsed().as_secs_f64(), summary.findings.len());
+    println!("{} findings", summary.findings.len());
     for (key, n) in &summary.findings {
         println!("finding ({n} times): {key}\n         {}", artifact(args, key).display());
     }
@@ -326,13 +405,30 @@ fn parent(args: &Args, source: &Source) -> ExitCode {
 
 struct Worker {
     child: Child,
+    /// Takes the index of the next program; closed when there is none.
+    stdin: Option<ChildStdin>,
     index: u64,
+    /// Counts and findings of that program.
+    summary: Summary,
     heard: Instant,
     /// When it was heard.
     had_run: Duration,
 }
 
 impl Worker {
+    /// Gives it the next program, or lets it end.
+    fn feed(&mut self, todo: &mut VecDeque<u64>) {
+        let next = todo.pop_front();
+        if let (Some(index), Some(stdin)) = (next, &mut self.stdin) {
+            self.index = index;
+            self.summary = Summary::default();
+            // A worker that has crashed is noticed by the end of its output.
+            let _ = stdin.write_all(format!("{index}\n").as_bytes());
+        } else {
+            self.stdin = None;
+        }
+    }
+
     /// Time on a processor since it was heard.
     fn ran(&self) -> Option<Duration> {
         processor_time(&self.child).map(|time| time.saturating_sub(self.had_run))
@@ -357,14 +453,19 @@ enum Heard {
     End(u64),
 }
 
-fn watch(args: &Args, source: &Source, summary: &mut Summary) -> std::io::Result<()> {
+/// Tries the programs without a result.
+fn watch(args: &Args, source: &Source, results: &mut Results) -> std::io::Result<()> {
+    let mut todo: VecDeque<u64> = results.missing().into_iter().map(|place| place as u64).collect();
     let (send, receive) = channel();
     let mut workers: BTreeMap<u64, Worker> = BTreeMap::new();
-    for job in 0..args.jobs.min(source.len()) {
-        workers.insert(job, start(args, job, job, &send)?);
+    for job in 0..args.jobs.min(todo.len() as u64) {
+        workers.insert(job, start(args, job, &mut todo, &send)?);
     }
     let mut n_crashes = 0;
     let mut reported = BTreeSet::new();
+    let mut note = |index: u64, summary: &Summary| {
+        results.note(index as usize, summary.json()).map_err(std::io::Error::other)
+    };
     while !workers.is_empty() {
         let heard = receive.recv_timeout(Duration::from_secs(1)).ok();
         if let Some(Heard::Line(job, line)) = &heard
@@ -373,17 +474,21 @@ fn watch(args: &Args, source: &Source, summary: &mut Summary) -> std::io::Result
             worker.heard = Instant::now();
             worker.had_run = processor_time(&worker.child).unwrap_or_default();
             match line.split_once(' ') {
-                Some(("s", at)) => worker.index = at.parse().unwrap_or(worker.index),
                 Some(("f", key)) => {
                     if reported.insert(key.to_string()) {
                         println!("{}: {key}", source.name(worker.index));
                     }
-                    *summary.findings.entry(key.to_string()).or_default() += 1;
+                    *worker.summary.findings.entry(key.to_string()).or_default() += 1;
                 }
                 Some(("n", rest)) => {
                     if let Some((n, what)) = rest.split_once(' ') {
-                        *summary.counts.entry(what.to_string()).or_default() += n.parse().unwrap_or(0);
+                        let n: u64 = n.parse().unwrap_or(0);
+                        *worker.summary.counts.entry(what.to_string()).or_default() += n;
                     }
+                }
+                Some(("d", _)) => {
+                    note(worker.index, &worker.summary)?;
+                    worker.feed(&mut todo);
                 }
                 _ => {}
             }
@@ -408,18 +513,18 @@ fn watch(args: &Args, source: &Source, summary: &mut Summary) -> std::io::Result
             let key = format!("{how} of {}", source.name(worker.index));
             write(args, source, worker.index, &key, &source.text(worker.index), None, "the whole process");
             println!("{key}");
-            *summary.findings.entry(key).or_default() += 1;
+            *worker.summary.findings.entry(key).or_default() += 1;
+            note(worker.index, &worker.summary)?;
             n_crashes += 1;
-            let next = worker.index + args.jobs;
-            if n_crashes < N_CRASHES_MAX && next < source.len() {
-                workers.insert(job, start(args, job, next, &send)?);
+            if n_crashes < N_CRASHES_MAX && !todo.is_empty() {
+                workers.insert(job, start(args, job, &mut todo, &send)?);
             }
         }
     }
     Ok(())
 }
 
-fn start(args: &Args, job: u64, first: u64, send: &Sender<Heard>) -> std::io::Result<Worker> {
+fn start(args: &Args, job: u64, todo: &mut VecDeque<u64>, send: &Sender<Heard>) -> std::io::Result<Worker> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("differential");
     let mut option = |name: &str, value: &dyn std::fmt::Display| {
@@ -436,8 +541,8 @@ fn start(args: &Args, job: u64, first: u64, send: &Sender<Heard>) -> std::io::Re
     if let Some(dir) = &args.p4c {
         command.arg("--p4c").arg(Path::new(dir));
     }
-    command.args(["--worker", &first.to_string(), &args.jobs.to_string()]);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    command.arg("--worker");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let send = send.clone();
     if let Some(stdout) = child.stdout.take() {
         std::thread::spawn(move || {
@@ -450,5 +555,14 @@ fn start(args: &Args, job: u64, first: u64, send: &Sender<Heard>) -> std::io::Re
             let _ = send.send(Heard::End(job));
         });
     }
-    Ok(Worker { child, index: first, heard: Instant::now(), had_run: Duration::ZERO })
+    let mut worker = Worker {
+        stdin: child.stdin.take(),
+        child,
+        index: 0,
+        summary: Summary::default(),
+        heard: Instant::now(),
+        had_run: Duration::ZERO,
+    };
+    worker.feed(todo);
+    Ok(worker)
 }

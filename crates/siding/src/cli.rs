@@ -15,8 +15,10 @@ mod own_extern;
 mod p4rt;
 mod shims;
 mod sim;
+mod sweep;
 
 pub use self::native::{BuildArgs, DoctorArgs, EmitArg, RunBackendArg};
+pub use self::sweep::{MergeArgs, SweepArgs};
 pub use answers::answer;
 pub use complete::{Candidate, Wanted, complete};
 pub use config::expand;
@@ -92,6 +94,8 @@ pub enum Command {
     Ir(Box<IrArgs>),
     /// Simulate stateful actions that take many cycles: hazards, and what locks cost
     Sim(Box<SimArgs>),
+    /// Put together the points files of a sweep that was divided into shards
+    Merge(MergeArgs),
     /// Predict what packets cost
     #[command(subcommand)]
     Model(ModelCommand),

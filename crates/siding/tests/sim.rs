@@ -1,4 +1,4 @@
-//! `siding sim` from outside: figures, traces, programs, errors, going on after an interruption.
+//! `siding sim` from outside: figures, traces, programs, errors. Points files are in `sweeps.rs`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -216,11 +216,7 @@ fn damaged_traces_and_senseless_switches_are_refused() {
             "error: --budget: without a lock no packet is lost; expected --policy global-lock or per-flow-lock\n",
         ),
         (&["--mix", "3"], 2, "error: --mix 3: expected cycles and a weight, as 3:0.7\n"),
-        (
-            &["--state", "state", "--cycles", "2"],
-            2,
-            "error: state: this is not a file of `siding sim --state`\n",
-        ),
+        (&["--points", "state", "--cycles", "2"], 2, "error: state: this is not a points file\n"),
     ];
     for (args, code, message) in cases {
         let output = sim_in(dir.path(), args);
@@ -231,48 +227,6 @@ fn damaged_traces_and_senseless_switches_are_refused() {
     let costs = sim_in(dir.path(), &["--costs", "costs"]);
     assert_eq!(costs.status.code(), Some(2));
     assert!(stderr(&costs).starts_with("error: costs: line 1: `multply` is no operation; expected one of "));
-}
-
-#[test]
-fn interrupted_sweeps_go_on() {
-    let dir = tempfile::tempdir().unwrap();
-    let args = [
-        "--cycles",
-        "1..6",
-        "-n",
-        "5000",
-        "--policy",
-        "per-flow-lock",
-        "--json",
-        "--state",
-        "state",
-        "-j",
-        "1",
-    ];
-    let first = sim_in(dir.path(), &args);
-    let state = dir.path().join("state");
-    let text = std::fs::read_to_string(&state).unwrap();
-    assert_eq!(text.lines().count(), 7);
-    // Cut within the fourth result, as an interruption may; and what is known is not simulated again.
-    let end = text.match_indices('\n').nth(3).unwrap().0;
-    let kept = text[..end + 20].replacen("\"throughput\":0.9", "\"throughput\":0.1", 1);
-    assert_ne!(kept, text[..end + 20]);
-    std::fs::write(&state, kept).unwrap();
-    let second = sim_in(dir.path(), &args);
-    let throughputs = |output: &Output| -> Vec<f64> {
-        let value = json(output);
-        let points = value["points"].as_array().unwrap().iter();
-        points.map(|point| point["result"]["throughput"].as_f64().unwrap()).collect()
-    };
-    let (first, second) = (throughputs(&first), throughputs(&second));
-    assert_eq!(first.len(), 6);
-    assert_eq!(second.iter().filter(|t| **t < 0.2).count(), 1);
-    assert_eq!(first.iter().zip(&second).filter(|(a, b)| a != b).count(), 1);
-    assert_eq!(std::fs::read_to_string(&state).unwrap().lines().count(), 7);
-    // Other packets, other results.
-    let other = sim_in(dir.path(), &["--cycles", "1..6", "-n", "6000", "--state", "state"]);
-    assert_eq!(other.status.code(), Some(2));
-    assert!(stderr(&other).contains("of other packets or another switch"), "{}", stderr(&other));
 }
 
 #[test]

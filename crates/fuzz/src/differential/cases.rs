@@ -63,6 +63,15 @@ impl Source {
         }
     }
 
+    /// A hash of the content of all files.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        for byte in (self.n_generated..self.len()).flat_map(|index| self.text(index).into_bytes()) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        hash
+    }
+
     fn file(&self, index: u64) -> Option<&PathBuf> {
         self.files.get(usize::try_from(index.checked_sub(self.n_generated)?).ok()?)
     }

@@ -358,8 +358,15 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("siding sim counter.p4 --explain", "the stateful actions and their cycles"),
             ("siding sim counter.p4 --trace in.pcap --cycles 1..10", "on your own traffic"),
-            ("siding sim --figure 1b --svg hazards.svg", "a published figure"),
+            ("siding sim --figure flow --points 2.jsonl --shard 2/4", "a quarter of a published figure"),
             ("siding sim --budget 0.01%,1% --profile facebook", "how long an action may be"),
+        ],
+    ),
+    (
+        "merge",
+        &[
+            ("siding merge 1.jsonl 2.jsonl -o flow.jsonl", "the points of two shards"),
+            ("siding merge --partial 1.jsonl -o flow.jsonl", "what is there"),
         ],
     ),
     (
@@ -375,6 +382,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("siding model extern --cost 100,1000", "two costs, compared"),
             ("siding model extern --share 10 --workers 4", "one packet in ten; four workers"),
+            ("siding model extern --points costs.jsonl", "keeps results; an interrupted run goes on"),
         ],
     ),
     (

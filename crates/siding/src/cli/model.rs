@@ -1,6 +1,6 @@
 //! `siding model`: what packets would cost.
 
-use super::FrontEndArgs;
+use super::{FrontEndArgs, SweepArgs};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -115,6 +115,8 @@ pub struct ModelExternArgs {
     /// Write JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub sweep: SweepArgs,
 }
 
 fn number(text: &str, least: f64, most: f64) -> Result<f64, String> {

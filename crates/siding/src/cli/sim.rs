@@ -1,6 +1,6 @@
 //! `siding sim`: stateful actions that take many cycles.
 
-use super::FrontEndArgs;
+use super::{FrontEndArgs, SweepArgs};
 use clap::{Args, ValueEnum};
 use hazard::traffic::{Key, Profile};
 use std::path::PathBuf;
@@ -85,7 +85,7 @@ pub struct SimTrafficArgs {
     #[arg(long, value_name = "S", conflicts_with = "trace")]
     pub zipf: Option<f64>,
     /// The chance that a packet belongs to the flow of the one before
-    #[arg(long, value_name = "P", conflicts_with = "trace")]
+    #[arg(long, hide_short_help = true, value_name = "P", conflicts_with = "trace")]
     pub trains: Option<f64>,
     /// The chance that the mix of lengths stays as it is from packet to packet, so that long packets come in runs; 0.985
     /// gives the waits of a real link [default: 0, every length is drawn by itself]
@@ -98,7 +98,14 @@ pub struct SimTrafficArgs {
     )]
     pub size_runs: Option<f64>,
     /// Lengths of a trace's packets
-    #[arg(long, value_enum, value_name = "WHICH", default_value = "frame", requires = "trace")]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_enum,
+        value_name = "WHICH",
+        default_value = "frame",
+        requires = "trace"
+    )]
     pub length: LengthArg,
     /// Also simulate each N packets by themselves: show the least, the 99th percentile and the most of each result; in a
     /// figure, the worst
@@ -118,7 +125,7 @@ pub struct SimTrafficArgs {
     #[arg(long, value_name = "A,...", value_delimiter = ',')]
     pub alpha: Vec<f64>,
     /// The function by which --alpha shortens packets
-    #[arg(long, value_enum, value_name = "MODEL", default_value = "mix")]
+    #[arg(long, hide_short_help = true, value_enum, value_name = "MODEL", default_value = "mix")]
     pub alpha_model: AlphaModelArg,
 }
 
@@ -145,7 +152,7 @@ pub struct SimSwitchArgs {
     #[arg(long, value_name = "KEY", value_parser = Key::parse)]
     pub key: Vec<Key>,
     /// Which packets share a queue [default: those that share state]
-    #[arg(long, value_name = "KEY", value_parser = Key::parse)]
+    #[arg(long, hide_short_help = true, value_name = "KEY", value_parser = Key::parse)]
     pub lookup_key: Option<Key>,
     /// Queues in front of the action, with per-flow locks [default: 16]
     #[arg(long, value_name = "Q,...", value_parser = LengthList::parse)]
@@ -177,21 +184,14 @@ pub struct SimArgs {
     /// Print the longest action that loses no more of the packets than this, as 0.01%,0.1%,1% or 0.001
     #[arg(long, value_name = "LOSS,...", value_delimiter = ',', value_parser = loss, conflicts_with_all = ["program", "figure", "mix", "window"])]
     pub budget: Vec<f64>,
-    /// Keep results in this file, and go on from there after an interruption
-    #[arg(long, value_name = "FILE")]
-    pub state: Option<PathBuf>,
-    /// Threads [default: one per core]
-    #[arg(short = 'j', long, value_name = "N")]
-    pub jobs: Option<usize>,
     /// With --figure: draw to this SVG file
     #[arg(long, value_name = "FILE", value_parser = console::svg_file)]
     pub svg: Option<PathBuf>,
     /// One JSON object
     #[arg(long)]
     pub json: bool,
-    /// Show no progress
-    #[arg(short = 'q', long)]
-    pub quiet: bool,
+    #[command(flatten)]
+    pub sweep: SweepArgs,
     #[command(flatten)]
     pub traffic: SimTrafficArgs,
     #[command(flatten)]

@@ -17,6 +17,7 @@ mod graph;
 mod ir;
 mod live;
 mod man;
+mod merge;
 mod migrate;
 mod model;
 mod own_extern;
@@ -28,6 +29,7 @@ mod script;
 pub mod shims;
 mod sim;
 mod stf;
+mod sweeps;
 mod trace;
 
 use crate::cli::{self, Cli, Command};
@@ -59,6 +61,7 @@ pub fn run(parsed: Cli, matches: &ArgMatches) -> Exit {
         Command::Stf(args) => stf::run(&args, matches),
         Command::Ir(args) => ir::run(&args, matches),
         Command::Sim(args) => sim::run(&args, matches),
+        Command::Merge(args) => merge::run(&args),
         Command::Model(command) => model::run(&command, matches),
         Command::Graph(args) => graph::run(&args, matches),
         Command::Fmt(args) => fmt::run(&args),

@@ -12,7 +12,7 @@ use clap::ArgMatches;
 pub fn run(command: &ModelCommand, matches: &ArgMatches) -> Exit {
     let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
     match command {
-        ModelCommand::Extern(args) => offload::run(args),
+        ModelCommand::Extern(args) => offload::run(args, matches),
         ModelCommand::Asic(args) => asic::run(args, matches),
         ModelCommand::Cpu(args) => cpu::run(args, matches),
         ModelCommand::Calibrate(args) => bench::cpu::calibrate(args),

@@ -1,33 +1,94 @@
 //! `siding model extern`: the model behind `--async auto`, compared with a simulation.
 
 use crate::cli::ModelExternArgs;
-use crate::output::{self, Exit};
+use crate::commands::sweeps::{self, Problem};
+use crate::output::{self, Exit, error_line};
 use bench::report;
+use clap::ArgMatches;
 use model::asynchronous::{Outcome, Prediction, Scene, Way, choose, predict, simulate};
 use serde_json::{Value, json};
+use sweep::Header;
 
 /// Packets that each simulated worker receives.
 const N_PACKETS: u64 = 200_000;
 const SEED: u64 = 1;
+/// Version of the sweep: another one makes other results.
+const VERSION: u64 = 1;
 
-pub fn run(args: &ModelExternArgs) -> Exit {
-    let rows: Vec<Row> = args.cost.iter().flat_map(|cost| rows(args, *cost)).collect();
-    output::out(&match args.json {
-        true => format!("{}\n", json(args, &rows)),
-        false => text(args, &rows),
-    });
-    Exit::Ok
+pub fn run(args: &ModelExternArgs, matches: &ArgMatches) -> Exit {
+    match rows(args, matches) {
+        Ok(rows) => {
+            // A shard has no report.
+            if let Some(rows) = rows {
+                output::out(&match args.json {
+                    true => format!("{}\n", json(args, &rows)),
+                    false => text(args, &rows),
+                });
+            }
+            Exit::Ok
+        }
+        Err((message, exit)) => {
+            error_line(&message);
+            exit
+        }
+    }
 }
 
 struct Row {
     scene: Scene,
     predicted: Prediction,
-    simulated: Outcome,
+    /// See [`simulated_json`].
+    simulated: Value,
     is_chosen: bool,
 }
 
-fn rows(args: &ModelExternArgs, cost: f64) -> Vec<Row> {
-    let scene = Scene {
+impl Row {
+    fn simulated(&self, name: &str) -> f64 {
+        self.simulated[name].as_f64().unwrap_or(0.0)
+    }
+}
+
+/// The rows of all costs, each once; `None` for a shard.
+fn rows(args: &ModelExternArgs, matches: &ArgMatches) -> Result<Option<Vec<Row>>, Problem> {
+    let mut costs: Vec<f64> = Vec::new();
+    for cost in &args.cost {
+        if !costs.contains(cost) {
+            costs.push(*cost);
+        }
+    }
+    let points: Vec<(f64, Way)> = costs.iter().flat_map(|cost| Way::ALL.map(|way| (*cost, way))).collect();
+    let names = points.iter().map(|(cost, way)| format!("cost={cost} way={}", way.name())).collect();
+    let header = Header::new("model extern", VERSION, SEED, arguments(args), names)
+        .map_err(sweeps::problem)?
+        .with_command(sweeps::command_line(&["model", "extern"], matches));
+    let simulate_group = |group: &[usize], sink: &sweep::Sink<'_, Problem>| {
+        for place in group {
+            let (cost, way) = points[*place];
+            sink.done(*place, simulated_json(&simulate(&scene(args, cost), way, 0.0, N_PACKETS, SEED)));
+        }
+        Ok(())
+    };
+    let Some(results) = sweeps::run(&args.sweep, args.json, header, 1, simulate_group)? else {
+        return Ok(None);
+    };
+    let rows = points.iter().zip(results).map(|((cost, way), simulated)| {
+        let scene = scene(args, *cost);
+        Row { scene, predicted: predict(&scene, *way), simulated, is_chosen: choose(&scene) == *way }
+    });
+    Ok(Some(rows.collect()))
+}
+
+/// Everything that the simulated numbers depend on, apart from the cost.
+fn arguments(args: &ModelExternArgs) -> Value {
+    json!({
+        "packets": N_PACKETS, "share": args.share, "base": args.base, "suspend": args.suspend,
+        "round_trip": args.round_trip, "workers": args.workers, "offload_workers": args.offload_workers,
+        "capacity": args.capacity,
+    })
+}
+
+fn scene(args: &ModelExternArgs, cost: f64) -> Scene {
+    Scene {
         base_cycles: args.base,
         share: args.share / 100.0,
         block_cycles: cost,
@@ -36,14 +97,15 @@ fn rows(args: &ModelExternArgs, cost: f64) -> Vec<Row> {
         n_workers: args.workers,
         n_offload_workers: args.offload_workers,
         capacity: args.capacity,
-    };
-    let row = |way| Row {
-        scene,
-        predicted: predict(&scene, way),
-        simulated: simulate(&scene, way, 0.0, N_PACKETS, SEED),
-        is_chosen: choose(&scene) == way,
-    };
-    Way::ALL.map(row).into()
+    }
+}
+
+/// The result of a point. Rates follow from it and the clock.
+fn simulated_json(outcome: &Outcome) -> Value {
+    json!({
+        "cycles": outcome.cycles, "dropped": outcome.dropped, "offload_load": outcome.offload_load,
+        "waited_cycles": outcome.waited_cycles, "in_flight_max": outcome.in_flight_max,
+    })
 }
 
 fn mpps(args: &ModelExternArgs, cycles: f64) -> f64 {
@@ -61,12 +123,12 @@ fn json(args: &ModelExternArgs, rows: &[Row]) -> Value {
             "offload_load": report::rounded(row.predicted.offload_load),
             "chosen": row.is_chosen,
             "simulated": {
-                "cycles": report::rounded(row.simulated.cycles),
-                "mpps": report::rounded(mpps(args, row.simulated.cycles)),
-                "dropped": report::rounded(row.simulated.dropped),
-                "offload_load": report::rounded(row.simulated.offload_load),
-                "waited_cycles": report::rounded(row.simulated.waited_cycles),
-                "in_flight_max": row.simulated.in_flight_max,
+                "cycles": report::rounded(row.simulated("cycles")),
+                "mpps": report::rounded(mpps(args, row.simulated("cycles"))),
+                "dropped": report::rounded(row.simulated("dropped")),
+                "offload_load": report::rounded(row.simulated("offload_load")),
+                "waited_cycles": report::rounded(row.simulated("waited_cycles")),
+                "in_flight_max": row.simulated["in_flight_max"],
             },
         })
     });
@@ -87,10 +149,10 @@ fn text(args: &ModelExternArgs, rows: &[Row]) -> String {
             format!("{}", row.scene.block_cycles),
             format!("{:.1}", row.predicted.cycles),
             format!("{:.2}", mpps(args, row.predicted.cycles)),
-            format!("{:.2}", mpps(args, row.simulated.cycles)),
+            format!("{:.2}", mpps(args, row.simulated("cycles"))),
             format!("{:.1} %", row.predicted.dropped * 100.0),
             format!("{:.0} %", row.predicted.offload_load * 100.0),
-            format!("{:.0}", row.simulated.waited_cycles),
+            format!("{:.0}", row.simulated("waited_cycles")),
         ]);
     }
     format!(

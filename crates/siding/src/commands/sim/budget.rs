@@ -34,7 +34,7 @@ pub fn budget(
     survey: &Survey,
     frame: &Frame,
     sweep: &Sweep,
-) -> Result<(Value, String), Problem> {
+) -> Result<Option<(Value, String)>, Problem> {
     if args.switch.policy.contains(&PolicyArg::None) {
         return Err(usage(
             "--budget: without a lock no packet is lost; expected --policy global-lock or per-flow-lock",
@@ -46,7 +46,7 @@ pub fn budget(
     let cycles: Vec<u32> = mixes.iter().map(|mix| longest_of(mix)).collect();
     let curves = curves(args, &mixes)?;
     let points: Vec<Point> = curves.concat();
-    let results = sweep.run(&points)?;
+    let Some(results) = sweep.run(&points)? else { return Ok(None) };
     let rows: Vec<Row> = curves
         .iter()
         .zip(results.chunks(cycles.len()))
@@ -58,7 +58,7 @@ pub fn budget(
         .collect();
     let mut value = run_json(traffic, survey, frame);
     value["budgets"] = rows.iter().map(|row| row_json(row, &args.budget)).collect();
-    Ok((value, heading(traffic, survey, frame) + &table(&rows, &args.budget)))
+    Ok(Some((value, heading(traffic, survey, frame) + &table(&rows, &args.budget))))
 }
 
 /// The last length up to which no length loses more than `budget`.

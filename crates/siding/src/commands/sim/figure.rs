@@ -15,7 +15,7 @@ const ALPHAS: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
 const CYCLES_MAX: u32 = 30;
 const CDF_POINTS: usize = 200;
 
-/// A figure as chart, JSON and text.
+/// A figure as chart, JSON and text; a shard has none.
 pub struct Figure {
     pub chart: Chart,
     pub json: Value,
@@ -29,7 +29,7 @@ pub fn figure(
     survey: &Survey,
     frame: &Frame,
     sweep: &Sweep,
-) -> Result<Figure, Problem> {
+) -> Result<Option<Figure>, Problem> {
     let mut chart = match which {
         FigureArg::Sizes => sizes(args, survey, frame)?,
         FigureArg::Hazards | FigureArg::Lock | FigureArg::Flow => Chart::default(),
@@ -42,7 +42,7 @@ pub fn figure(
             FigureArg::Flow => of_keys(args)?,
         };
         let points: Vec<Point> = curves.iter().flat_map(|(_, points)| points.clone()).collect();
-        let results = sweep.run(&points)?;
+        let Some(results) = sweep.run(&points)? else { return Ok(None) };
         let mut left = results.as_slice();
         let (name_of_metric, scale) = metric(which, args);
         for (name, points) in curves {
@@ -78,7 +78,7 @@ pub fn figure(
     let text = heading(traffic, survey, frame) + &lines(which, &chart);
     // After the numbers, which are ours.
     chart.series.extend(published(which, args));
-    Ok(Figure { chart, json, text })
+    Ok(Some(Figure { chart, json, text }))
 }
 
 fn figure_name(which: FigureArg) -> &'static str {

@@ -120,6 +120,38 @@ impl Point {
         self.mix.iter().map(|(action, _)| action.cycles).max().unwrap_or(0)
     }
 
+    /// Returns a name that identifies this point within the run.
+    pub fn name(&self) -> String {
+        let actions = self.mix.iter().map(|(action, weight)| {
+            let lock = if action.lock_cycles == action.cycles {
+                String::new()
+            } else {
+                format!("/{}", action.lock_cycles)
+            };
+            let weight = if *weight == 1.0 { String::new() } else { format!(":{weight}") };
+            format!("{}{lock}{weight}", action.cycles)
+        });
+        let mut name = format!(
+            "{} alpha={} load={} cycles={}",
+            policy_name(self.policy),
+            self.alpha,
+            self.utilisation,
+            actions.collect::<Vec<_>>().join("+"),
+        );
+        // Parameters that the policy does not use are left out.
+        if self.policy != PolicyArg::GlobalLock {
+            name += &format!(" key={}", self.key);
+        }
+        if self.policy == PolicyArg::PerFlowLock {
+            let Queues { n_queues, n_locks, queue_packets_max } = self.queues;
+            name += &format!(
+                " lookup={} queues={n_queues} locks={n_locks} room={queue_packets_max}",
+                self.lookup
+            );
+        }
+        name
+    }
+
     /// Returns the parameters that identify this point within the run.
     pub fn json(&self) -> Value {
         let actions: Vec<Value> = self

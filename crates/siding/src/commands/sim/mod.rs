@@ -1,8 +1,7 @@
 //! `siding sim`: what stateful actions of many cycles cost.
 //!
 //! - `traffic`: the packets that are simulated; `grid`: the points of a run; `paths`, `program`: the actions of a program;
-//! - `sweep`: runs the points in threads, with a file of results and progress on the terminal. It stays here, not in
-//!   crate `hazard`, which has neither files nor threads nor clocks;
+//! - `sweep`: the points as a sweep, with threads and a points file, which crate `hazard` has not;
 //! - `windows`: parts of a run by themselves; `budget`: the longest action for a loss;
 //! - `figure`, `output`: what is printed and drawn.
 
@@ -23,7 +22,8 @@ use self::output::{heading, points_json, run_json, tables};
 use self::program::{Explained, costs};
 use self::sweep::Sweep;
 use self::traffic::{Problem, Traffic};
-use crate::cli::SimArgs;
+use crate::cli::{FigureArg, SimArgs};
+use crate::commands::sweeps::command_line;
 use crate::output::{Exit, error_line, out, replace_file};
 use crate::program::load_for_analysis;
 use bench::chart;
@@ -37,6 +37,8 @@ const FIGURE_PACKETS: u64 = 200_000;
 
 const NOTHING_TO_DRAW: &str = "nothing to draw: --svg draws one of the figures; add --figure 1a, 1b, 1c or flow, or \
      leave --svg out";
+
+const NO_POINTS: &str = "--points: figure 1a shows the sizes of the packets; nothing is simulated for it";
 
 pub fn run(args: &SimArgs, matches: &ArgMatches) -> Exit {
     match simulate(args, matches) {
@@ -54,6 +56,9 @@ fn simulate(args: &SimArgs, matches: &ArgMatches) -> Result<(), Problem> {
     // First, because a simulation takes long and would end without the picture.
     if args.svg.is_some() && args.figure.is_none() {
         return Err((NOTHING_TO_DRAW.to_string(), Exit::Usage));
+    }
+    if args.figure == Some(FigureArg::Sizes) && args.sweep.points.is_some() {
+        return Err((NO_POINTS.to_string(), Exit::Usage));
     }
     let costs = costs(args)?;
     if args.print_costs {
@@ -80,28 +85,31 @@ fn simulate(args: &SimArgs, matches: &ArgMatches) -> Result<(), Problem> {
         traffic: &traffic,
         survey: &survey,
         frame: &frame,
-        jobs: args.jobs,
-        state: args.state.as_deref(),
-        is_quiet: args.quiet,
+        args: &args.sweep,
+        is_json: args.json,
+        command: command_line(&["sim"], matches),
     };
     if let Some(which) = args.figure {
-        let figure = figure(which, args, &traffic, &survey, &frame, &sweep)?;
+        let Some(figure) = figure(which, args, &traffic, &survey, &frame, &sweep)? else { return Ok(()) };
         show(args, &figure.json, &figure.text);
         return draw(args, &figure.chart);
     }
     if let Some(explained) = &explained {
-        let (value, text) = explained.simulate(args, &traffic, &survey, &frame, &sweep)?;
-        show(args, &value, &text);
+        if let Some((value, text)) = explained.simulate(args, &traffic, &survey, &frame, &sweep)? {
+            show(args, &value, &text);
+        }
         return Ok(());
     }
     if !args.budget.is_empty() {
-        let (value, text) = budget(args, &traffic, &survey, &frame, &sweep)?;
-        show(args, &value, &text);
+        if let Some((value, text)) = budget(args, &traffic, &survey, &frame, &sweep)? {
+            show(args, &value, &text);
+        }
         return Ok(());
     }
     let cycles: Vec<u32> = (1..=30).collect();
     let points = grid(args, &mixes(args, &cycles)?, &Key::five_tuple())?;
-    let results = sweep.run(&points)?;
+    // A shard has no report.
+    let Some(results) = sweep.run(&points)? else { return Ok(()) };
     let mut value = run_json(&traffic, &survey, &frame);
     value["points"] = Value::Array(points_json(&points, &results));
     show(args, &value, &(heading(&traffic, &survey, &frame) + &tables(&points, &results)));

@@ -217,7 +217,7 @@ impl<'a> Explained<'a> {
         json!({ "program": self.program, "actions": codelets.collect::<Vec<_>>(), "notes": self.notes() })
     }
 
-    /// Simulates each action that takes longer than a cycle, or what the options ask for instead.
+    /// Simulates each action that takes longer than a cycle, or what the options ask for instead. `None` for a shard.
     pub fn simulate(
         &self,
         args: &SimArgs,
@@ -225,7 +225,7 @@ impl<'a> Explained<'a> {
         survey: &Survey,
         frame: &Frame,
         sweep: &Sweep,
-    ) -> Result<(Value, String), Problem> {
+    ) -> Result<Option<(Value, String)>, Problem> {
         let mut value = run_json(traffic, survey, frame);
         let by_path = args.switch.mix == ["program"] || !args.path_share.is_empty();
         if by_path && (args.switch.read_only > 0.0 || args.switch.lock_cycles.is_some()) {
@@ -236,7 +236,7 @@ impl<'a> Explained<'a> {
         let ip_share = 1.0 - survey.n_other as f64 / survey.sizes.n().max(1) as f64;
         value["program"] = self.json();
         let mut text = self.text();
-        let mut runs = Vec::new();
+        let mut runs: Vec<(&Codelet, Vec<Point>)> = Vec::new();
         let mut done: Vec<(Vec<(Action, f64)>, Key)> = Vec::new();
         let has_cycles = args.switch.cycles.is_some() || !(args.switch.mix.is_empty() || by_path);
         for codelet in &self.analysis.codelets {
@@ -251,10 +251,19 @@ impl<'a> Explained<'a> {
                 Some(mix) => vec![mix],
                 None => mixes(args, &[codelet.cycles])?,
             };
-            let points = grid(args, &mixes, &action.1)?;
-            let results = sweep.run(&points)?;
+            runs.push((codelet, grid(args, &mixes, &action.1)?));
+            done.push(action);
+        }
+        // All at once: they are one sweep.
+        let points: Vec<Point> = runs.iter().flat_map(|(_, points)| points.clone()).collect();
+        let Some(results) = sweep.run(&points)? else { return Ok(None) };
+        let mut left = results.as_slice();
+        let mut runs_json = Vec::new();
+        for (codelet, points) in &runs {
+            let (results, rest) = left.split_at(points.len());
+            left = rest;
             let names: Vec<&str> = codelet.objects.iter().map(|(_, name)| name.as_str()).collect();
-            if runs.is_empty() {
+            if runs_json.is_empty() {
                 text.push_str(&heading(traffic, survey, frame));
             }
             let _ = write!(
@@ -262,19 +271,18 @@ impl<'a> Explained<'a> {
                 "\n{}, {} cycles:\n{}{}",
                 names.join(", "),
                 points.first().map_or(codelet.cycles, Point::cycles),
-                verdict(codelet, &points, &results),
-                tables(&points, &results)
+                verdict(codelet, points, results),
+                tables(points, results)
             );
-            runs.push(json!({ "state": names, "points": points_json(&points, &results) }));
-            done.push(action);
+            runs_json.push(json!({ "state": names, "points": points_json(points, results) }));
         }
         if runs.is_empty() && !self.analysis.codelets.is_empty() {
             text.push_str(
                 "every action is done in one cycle: no packet can come between, and nothing needs a lock\n",
             );
         }
-        value["runs"] = Value::Array(runs);
-        Ok((value, text))
+        value["runs"] = Value::Array(runs_json);
+        Ok(Some((value, text)))
     }
 }
 
