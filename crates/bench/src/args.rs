@@ -350,17 +350,36 @@ pub struct BenchProgramsArgs {
 
 #[derive(Args, Debug)]
 pub struct CalibrateArgs {
-    /// Fewer programs and smaller tables: some three minutes in the place of ten
+    /// Fewer programs, smaller tables and fewer passes: some three minutes in the place of thirty
     #[arg(long)]
     pub quick: bool,
     /// Write the profile to this file
     #[arg(short, long, value_name = "FILE.json", default_value = "siding-profile.json")]
     pub output: PathBuf,
+    /// Keep what was measured in this file; an interrupted run goes on with it
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub state: Option<PathBuf>,
+    /// Say which cycles differ from those of this profile; exit code 1 if some do by more than their intervals
+    #[arg(long, value_name = "FILE.json")]
+    pub compare: Option<PathBuf>,
     /// Print the profile
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub cc: CcArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct ModelFormulaArgs {
+    /// A profile of `siding model calibrate`
+    #[arg(long, value_name = "FILE.json", default_value = "siding-profile.json")]
+    pub profile: PathBuf,
+    /// Draw the formula over the measured cycles to this SVG file
+    #[arg(long, value_name = "FILE", value_parser = console::svg_file)]
+    pub svg: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args, Debug)]

@@ -33,7 +33,7 @@ mod sim;
 mod state;
 mod tables;
 
-pub use args::{BenchCommand as Command, CalibrateArgs, ModelCheckArgs};
+pub use args::{BenchCommand as Command, CalibrateArgs, ModelCheckArgs, ModelFormulaArgs};
 
 use console::output::Exit;
 

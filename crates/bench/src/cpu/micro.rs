@@ -97,6 +97,30 @@ const EXACT_KEYS: [(&str, &str); 3] = [
     ("16", "h.word[0].b ++ h.word[0].c ++ h.word[0].d ++ h.word[1].b"),
 ];
 
+/// Bytes of action data of the curve.
+pub(super) const CURVE_DATA_BYTES: u32 = 64;
+pub(super) const CURVE_KEY_BYTES: u32 = 16;
+
+/// One exact table with keys and data as published, over its number of entries; all packets hit.
+pub(super) fn curve(is_quick: bool) -> Vec<(u32, Micro)> {
+    let last = if is_quick { 16 } else { 20 };
+    (6..=last).map(|n_bits| 1_u32 << n_bits).map(|n| (n, curve_point(n))).collect()
+}
+
+fn curve_point(n: u32) -> Micro {
+    let n_bits = n.trailing_zeros();
+    let declarations = format!(
+        "    action use(bit<512> data) {{ m.x = data[31:0]; s.egress_spec = data[40:32]; }}\n\
+         \x20   bit<128> key = 0;\n\
+         \x20   table t {{ key = {{ key: exact @name(\"k\"); }} actions = {{ use; }} size = {}; }}\n",
+        n.max(1024)
+    );
+    let entries: String = (0..n).map(|i| format!("add I.t k:{i} I.use(data:{})\n", i % 7)).collect();
+    let apply = format!("key = 96w0 ++ (h.word[0].b & {}); t.apply(); h.word[1].d = m.x;", n - 1);
+    let base = Parts { n_words: 2, n_packets: Some(n.clamp(N_HOT, N_COLD)), ..Parts::default() };
+    Parts { declarations, apply, entries, ..base }.micro(format!("curve, 2^{n_bits} entries"))
+}
+
 /// All programs; `is_quick` leaves out sizes in between and the largest tables.
 pub(super) fn all(is_quick: bool) -> Vec<Micro> {
     let mut all = vec![Parts::default().micro("nothing")];

@@ -1,23 +1,27 @@
 //! `siding model calibrate` and `siding model check`: cycles of components on this machine, and how far predictions with them
 //! are from measurements.
 //!
+//! - `formula`: `siding model formula`;
 //! - `micro`: programs that are measured to find the cycles of components, one after the other;
 //! - `mixed`: the same with many components at once;
 //! - `predict`: `siding model cpu`;
 //! - `subject`: one program, counted in the interpreter and measured in compiled code;
 //! - `turns`: several programs measured by turns.
 //!
-//! What is fitted and predicted is in `model::cpu`.
+//! Fits and predictions are those of `model::cpu`.
 
+mod formula;
 mod micro;
 mod mixed;
 mod predict;
 mod subject;
 mod turns;
 
+pub use self::formula::formula;
 pub use self::predict::{Answer, Question, predict};
 
 use self::micro::Micro;
+use self::predict::label;
 use self::subject::Subject;
 use crate::args::{CalibrateArgs, ModelCheckArgs};
 use crate::harness;
@@ -29,8 +33,9 @@ use console::CcArgs;
 use console::compiling::Compiling;
 use console::output::{self, Exit};
 use model::cpu::fit::{self, Point};
+use model::cpu::formula::Curve;
 use model::cpu::tables::{self, Latencies};
-use model::cpu::{Machine, Prediction, Profile};
+use model::cpu::{Component, Counts, Machine, Prediction, Profile};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -49,44 +54,69 @@ const ERROR_MEDIAN_MAX: f64 = 0.10;
 const ERROR_MAX: f64 = 0.25;
 
 pub fn calibrate(args: &CalibrateArgs) -> Exit {
-    let made = || {
-        let profile = make(args.quick, &args.cc)?;
-        let text = serde_json::to_string_pretty(&profile).unwrap_or_default() + "\n";
-        output::replace_file(&args.output, text.as_bytes()).map_err(|error| {
-            output::error_line(&format!("{}: {error}", args.output.display()));
-            Exit::Environment
-        })?;
-        output::out(&match args.json {
-            true => text,
-            false => described(&profile, &args.output),
-        });
-        Ok(())
-    };
-    made().map_or_else(|exit: Exit| exit, |()| Exit::Ok)
+    calibrated(args).unwrap_or_else(|exit| exit)
+}
+
+fn calibrated(args: &CalibrateArgs) -> Result<Exit, Exit> {
+    // Read before minutes of measuring.
+    let earlier = args.compare.as_deref().map(read_profile).transpose()?;
+    let profile = make(args.quick, args.state.as_deref(), &args.cc)?;
+    let text = serde_json::to_string_pretty(&profile).unwrap_or_default() + "\n";
+    output::replace_file(&args.output, text.as_bytes()).map_err(|error| {
+        output::error_line(&format!("{}: {error}", args.output.display()));
+        Exit::Environment
+    })?;
+    output::out(&match args.json {
+        true => text,
+        false => described(&profile, &args.output),
+    });
+    let Some(earlier) = earlier else { return Ok(Exit::Ok) };
+    let differing = profile.disagreements(&earlier);
+    for (now, then) in &differing {
+        output::err(&format!(
+            "`{}` takes {:.2} to {:.2} cycles, and {:.2} to {:.2} in the other profile\n",
+            now.component.name(),
+            now.ci95[0],
+            now.ci95[1],
+            then.ci95[0],
+            then.ci95[1]
+        ));
+    }
+    if differing.is_empty() {
+        output::err("both profiles agree within their intervals\n");
+    }
+    Ok(if differing.is_empty() { Exit::Ok } else { Exit::Failed })
 }
 
 /// Measures the machine and all programs, and fits.
-fn make(is_quick: bool, cc: &CcArgs) -> Result<Profile, Exit> {
+fn make(is_quick: bool, state: Option<&Path>, cc: &CcArgs) -> Result<Profile, Exit> {
     let compiling = Compiling::new(cc)?;
     let chase = harness::compile(CHASE, &[(CHASE, include_str!("../../c/model/chase.c"))], &compiling)?;
     let lines = harness::run(&chase, &[])?;
     let points = lines.iter().map(|line| (line.size as f64, line.cycles_min)).collect();
-    let latencies = Latencies { points: ascending(points) };
-    let subjects: Vec<Subject> = micro::all(is_quick)
+    let machine = machine(Latencies { points: ascending(points) }, &compiling);
+    let n_mixed = if is_quick { N_MIXED_QUICK } else { N_MIXED };
+    let (sizes, curve): (Vec<u32>, Vec<Micro>) = micro::curve(is_quick).into_iter().unzip();
+    let programs: Vec<Micro> = micro::all(is_quick).into_iter().chain(mixed::all(n_mixed)).collect();
+    let n_points = programs.len();
+    let subjects: Vec<Subject> = programs
         .into_iter()
-        .chain(mixed::all(if is_quick { N_MIXED_QUICK } else { N_MIXED }))
+        .chain(curve)
         .enumerate()
         .map(|(i, micro)| Subject::new(&format!("micro{i}"), micro))
         .collect::<Result<_, Exit>>()?;
     let mut counted = Vec::new();
-    for subject in &subjects {
+    for subject in &subjects[..n_points] {
+        progress(&format!("counting {}/{n_points}: {}", counted.len() + 1, subject.title));
         let found = subject.count()?;
         let mut counts = found.work.total;
-        tables::work(&found.tables, &latencies).iter().for_each(|more| counts.add_scaled(more, 1.0));
+        tables::work(&found.tables, &machine.latencies)
+            .iter()
+            .for_each(|more| counts.add_scaled(more, 1.0));
         counted.push(counts);
     }
     let n_passes = if is_quick { N_PASSES_QUICK } else { N_PASSES };
-    let turns = turns::measure(&subjects, n_passes, cc)?;
+    let turns = turns::measure(&subjects, n_passes, state, &machine.model, cc)?;
     let points: Vec<Point> = subjects
         .iter()
         .zip(counted)
@@ -103,17 +133,23 @@ fn make(is_quick: bool, cc: &CcArgs) -> Result<Profile, Exit> {
         residual(&fit::fit_once(&others), &points[i])
     });
     let held_out: Vec<f64> = held_out.collect();
+    let curve = Curve {
+        key_bytes: micro::CURVE_KEY_BYTES,
+        data_bytes: micro::CURVE_DATA_BYTES,
+        points: sizes.iter().zip(&turns.cycles[n_points..]).map(|(n, c)| (f64::from(*n), *c)).collect(),
+    };
     Ok(Profile {
         version: model::cpu::VERSION,
         siding: env!("CARGO_PKG_VERSION").to_owned(),
         made_at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
-        machine: machine(latencies, &compiling),
+        machine,
         components,
         n_points: points.len(),
         rmse_relative: rmse(&all),
         held_out_relative: rmse(&held_out),
-        anchor_drift: turns.drift,
+        drift: turns.drift,
         points,
+        curve,
     })
 }
 
@@ -166,23 +202,22 @@ fn machine(latencies: Latencies, compiling: &Compiling) -> Machine {
 fn described(profile: &Profile, path: &Path) -> String {
     let mut rows = vec![["component", "cycles", "from", "to", "programs"].map(str::to_owned).to_vec()];
     for cost in &profile.components {
-        rows.push(vec![
-            cost.component.name().to_owned(),
-            format!("{:.2}", cost.cycles),
-            format!("{:.2}", cost.ci95[0]),
-            format!("{:.2}", cost.ci95[1]),
-            cost.n_points.to_string(),
-        ]);
+        let figures = match cost.is_told_apart {
+            true => [cost.cycles, cost.ci95[0], cost.ci95[1]].map(|n| format!("{n:.2}")),
+            false => ["not told apart".to_owned(), String::new(), String::new()],
+        };
+        let [cycles, from, to] = figures;
+        rows.push(vec![label(cost.component), cycles, from, to, cost.n_points.to_string()]);
     }
     format!(
-        "{}, {:.2} GHz\n\n{}\n{} programs; residuals {:.1} % of the cycles, {:.1} % where a program was left out of the fit; the anchor moved by {:.1} %.\n{} has it all.\n",
+        "{}, {:.2} GHz\n\n{}\n{} programs; residuals {:.1} % of the cycles, {:.1} % where a program was left out of the fit; the two least medians of a program differ by {:.1} % or less.\n{} has it all.\n",
         profile.machine.model,
         profile.machine.tsc_ghz,
         report::aligned(&rows),
         profile.n_points,
         100.0 * profile.rmse_relative,
         100.0 * profile.held_out_relative,
-        100.0 * profile.anchor_drift,
+        100.0 * profile.drift,
         path.display(),
     )
 }
@@ -212,6 +247,38 @@ fn held_out(is_quick: bool) -> Vec<Micro> {
         .collect()
 }
 
+/// Two simple models that a prediction has to be better than.
+struct Yardsticks {
+    /// Cycles of a program without lookups, and of each lookup.
+    line: (f64, f64),
+    /// Mean cycles of all programs.
+    mean: f64,
+}
+
+impl Yardsticks {
+    fn new(points: &[Point]) -> Yardsticks {
+        let n = points.len().max(1) as f64;
+        let mean = points.iter().map(|point| point.cycles).sum::<f64>() / n;
+        let mean_lookups = points.iter().map(|point| n_lookups(&point.counts)).sum::<f64>() / n;
+        let (mut both, mut square) = (0.0, 0.0);
+        for point in points {
+            let distance = n_lookups(&point.counts) - mean_lookups;
+            both += distance * (point.cycles - mean);
+            square += distance * distance;
+        }
+        let slope = if square > 0.0 { both / square } else { 0.0 };
+        Yardsticks { line: (mean - slope * mean_lookups, slope), mean }
+    }
+
+    fn by_lookups(&self, counts: &Counts) -> f64 {
+        self.line.0 + self.line.1 * n_lookups(counts)
+    }
+}
+
+fn n_lookups(counts: &Counts) -> f64 {
+    Component::LOOKUPS.iter().map(|component| counts[*component]).sum()
+}
+
 pub fn check(args: &ModelCheckArgs) -> Exit {
     checked(args).unwrap_or_else(|exit| exit)
 }
@@ -219,7 +286,7 @@ pub fn check(args: &ModelCheckArgs) -> Exit {
 fn checked(args: &ModelCheckArgs) -> Result<Exit, Exit> {
     let profile = match &args.profile {
         Some(path) => read_profile(path)?,
-        None => make(args.quick, &args.cc)?,
+        None => make(args.quick, None, &args.cc)?,
     };
     let subjects: Vec<Subject> = held_out(args.quick)
         .into_iter()
@@ -245,8 +312,11 @@ fn checked(args: &ModelCheckArgs) -> Result<Exit, Exit> {
             Exit::Environment
         })?;
     }
-    let turns = turns::measure(&subjects, if args.quick { N_PASSES_QUICK } else { N_PASSES }, &args.cc)?;
-    let mut rows = vec![["program", "predicted", "measured", "error"].map(str::to_owned).to_vec()];
+    let n_passes = if args.quick { N_PASSES_QUICK } else { N_PASSES };
+    let turns = turns::measure(&subjects, n_passes, None, &profile.machine.model, &args.cc)?;
+    let yardsticks = Yardsticks::new(&profile.points);
+    let head = ["program", "predicted", "measured", "error", "by lookups", "by the mean"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
     let mut errors = Vec::new();
     let mut lines = Vec::new();
     for ((subject, prediction), cycles) in subjects.iter().zip(&predicted).zip(&turns.cycles) {
@@ -257,10 +327,13 @@ fn checked(args: &ModelCheckArgs) -> Result<Exit, Exit> {
             format!("{:.0}", prediction.cycles),
             format!("{cycles:.0}"),
             format!("{:+.1} %", 100.0 * error),
+            format!("{:+.1} %", 100.0 * (yardsticks.by_lookups(&prediction.counts) / cycles - 1.0)),
+            format!("{:+.1} %", 100.0 * (yardsticks.mean / cycles - 1.0)),
         ]);
         lines.push(json!({
             "program": subject.title, "predicted": report::rounded(prediction.cycles),
             "measured": report::rounded(*cycles), "error": report::rounded(error), "counts": prediction.counts,
+            "by_lookups": report::rounded(yardsticks.by_lookups(&prediction.counts)), "by_mean": report::rounded(yardsticks.mean),
         }));
     }
     errors.sort_by(f64::total_cmp);

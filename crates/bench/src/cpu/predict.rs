@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Lines of a program that are shown.
 const N_LINES: usize = 8;
 
-/// What is asked about a program.
+/// A question about a program.
 #[derive(Clone, Debug, Default)]
 pub struct Question {
     /// Entries of tables by the ends of their names, in the place of those that they have; packets come to all of them.
@@ -142,6 +142,12 @@ impl Answer {
             warnings
                 .push(format!("the profile has no cycles for {}, which count as nothing", names.join(", ")));
         }
+        let is_hidden = |(component, _, _): &&(Component, f64, f64)| self.profile.cost(*component).is_none();
+        if self.prediction.components.iter().any(|row| is_hidden(&row)) {
+            warnings.push(
+                "rows without cycles are of components that the profile does not tell apart; the sum has them".to_owned(),
+            );
+        }
         if self.cores.iter().any(|n| *n > 1) {
             warnings.push(
                 "several cores are taken to be as fast as one each: they share caches and memory".to_owned(),
@@ -153,7 +159,8 @@ impl Answer {
     pub fn json(&self) -> Value {
         let rounded = report::rounded;
         let components = self.prediction.components.iter().map(|(component, n, cycles)| {
-            json!({ "component": component, "per_packet": rounded(*n), "cycles": rounded(*cycles) })
+            let cycles = self.profile.cost(*component).map(|_| rounded(*cycles));
+            json!({ "component": component, "per_packet": rounded(*n), "cycles": cycles })
         });
         let tables = self.counted.tables.iter().zip(&self.prediction.tables).map(|(table, cycles)| {
             json!({
@@ -183,6 +190,11 @@ impl Answer {
     pub fn text(&self) -> String {
         let prediction = &self.prediction;
         let share = |cycles: f64| format!("{:.0} %", 100.0 * cycles / prediction.cycles.max(1e-9));
+        // A component that the profile does not tell apart has no figure of its own.
+        let told = |component: Component, figure: String| match self.profile.cost(component) {
+            Some(_) => figure,
+            None => "-".to_owned(),
+        };
         let [low, high] = prediction.ci95;
         let mut text = format!(
             "{}: {:.0} cycles a packet ({low:.0} to {high:.0}) on {}, {:.2} GHz\n\n",
@@ -190,7 +202,8 @@ impl Answer {
         );
         let mut rows = vec![["component", "per packet", "cycles", "share"].map(str::to_owned).to_vec()];
         for (component, n, cycles) in &prediction.components {
-            rows.push(vec![label(*component), format!("{n:.2}"), format!("{cycles:.1}"), share(*cycles)]);
+            let figures = [format!("{cycles:.1}"), share(*cycles)].map(|figure| told(*component, figure));
+            rows.push([label(*component), format!("{n:.2}")].into_iter().chain(figures).collect());
         }
         text += &report::aligned(&rows);
         let used =
@@ -241,7 +254,7 @@ impl Answer {
     }
 }
 
-fn label(component: Component) -> String {
+pub(super) fn label(component: Component) -> String {
     component.name().replace('_', " ")
 }
 

@@ -231,7 +231,7 @@ impl Used<'_> {
     }
 }
 
-/// What entries of one group have in common.
+/// The mask that the entries of one group have.
 fn mask(found: Option<&Match>) -> String {
     match found {
         None => "any".to_owned(),

@@ -4,8 +4,11 @@ use super::progress;
 use super::subject::{Ready, Subject};
 use crate::scenes::Random;
 use console::CcArgs;
-use console::output::Exit;
+use console::output::{self, Exit};
+use serde_json::json;
+use std::path::Path;
 use std::time::Instant;
+use sweep::{Header, Results, Shard};
 
 /// Stretches of passes whose medians are compared.
 const N_STRETCHES: usize = 10;
@@ -18,40 +21,71 @@ pub(super) struct Turns {
     pub(super) drift: f64,
 }
 
-/// Measures all programs once in each pass, in random order.
-pub(super) fn measure(subjects: &[Subject], n_passes: usize, cc: &CcArgs) -> Result<Turns, Exit> {
-    let mut all: Vec<Ready> = Vec::new();
-    for (i, subject) in subjects.iter().enumerate() {
-        progress(&format!("compiling {}/{}: {}", i + 1, subjects.len(), subject.title));
-        all.push(subject.ready(cc)?);
+/// Measures all programs once in each pass, in random order. Passes are kept in the file `state`, and those that are in it
+/// are not measured again.
+pub(super) fn measure(
+    subjects: &[Subject],
+    n_passes: usize,
+    state: Option<&Path>,
+    machine: &str,
+    cc: &CcArgs,
+) -> Result<Turns, Exit> {
+    let titles: Vec<&str> = subjects.iter().map(|subject| subject.title.as_str()).collect();
+    let passes = (1..=n_passes).map(|pass| format!("pass {pass}")).collect();
+    let arguments = json!({ "machine": machine, "programs": titles });
+    let header = Header::new("model calibrate", 1, 1, arguments, passes).map_err(fault)?;
+    let mut results = Results::open(state, header, Shard::ALL).map_err(fault)?;
+    let missing = results.missing();
+    if !missing.is_empty() {
+        make(subjects, &missing, &mut results, cc)?;
     }
-    let mut cycles: Vec<Vec<f64>> = vec![Vec::new(); all.len()];
-    let mut order: Vec<usize> = (0..all.len()).collect();
-    let mut random = Random::new(1);
-    let start = Instant::now();
-    for pass in 0..n_passes {
-        let left = start.elapsed().as_secs_f64() / pass.max(1) as f64 * (n_passes - pass) as f64;
-        progress(&format!(
-            "measuring {} programs, pass {}/{n_passes} ({left:.0} s left)",
-            all.len(),
-            pass + 1
-        ));
-        for i in (1..order.len()).rev() {
-            order.swap(i, random.below(i as u32 + 1) as usize);
-        }
-        for i in &order {
-            // Once for the caches and the branch predictors.
-            all[*i].round();
-            cycles[*i].push(all[*i].round());
-        }
-    }
-    progress("");
+    results.finish().map_err(fault)?;
+    let of_pass = |pass, i: usize| results.points().result(pass)?.get(i)?.as_f64();
+    let of_subject = |i| (0..n_passes).map(|pass| of_pass(pass, i)).collect::<Option<Vec<f64>>>();
+    let Some(cycles) = (0..subjects.len()).map(of_subject).collect::<Option<Vec<_>>>() else {
+        output::error_line("a pass in the file of `--state` does not have the cycles of all programs; remove the file");
+        return Err(Exit::Usage);
+    };
     let stretches: Vec<Vec<f64>> = cycles.iter().map(|values| medians(values)).collect();
     let drift = |least: &Vec<f64>| least.get(1).map_or(0.0, |second| second / least[0] - 1.0);
     Ok(Turns {
         cycles: stretches.iter().map(|least| least[0]).collect(),
         drift: stretches.iter().map(drift).fold(0.0, f64::max),
     })
+}
+
+fn fault(error: sweep::Error) -> Exit {
+    output::error_line(&error.to_string());
+    if error.is_environment() { Exit::Environment } else { Exit::Usage }
+}
+
+/// Compiles all programs, and measures the passes at `missing`.
+fn make(subjects: &[Subject], missing: &[usize], results: &mut Results, cc: &CcArgs) -> Result<(), Exit> {
+    let mut all: Vec<Ready> = Vec::new();
+    for (i, subject) in subjects.iter().enumerate() {
+        progress(&format!("compiling {}/{}: {}", i + 1, subjects.len(), subject.title));
+        all.push(subject.ready(cc)?);
+    }
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    let mut random = Random::new(1);
+    let (start, n) = (Instant::now(), missing.len());
+    for (done, pass) in missing.iter().enumerate() {
+        let left = start.elapsed().as_secs_f64() / done.max(1) as f64 * (n - done) as f64;
+        let estimate = if done > 0 { format!(" ({left:.0} s left)") } else { String::new() };
+        progress(&format!("measuring {} programs, pass {}/{n}{estimate}", all.len(), done + 1));
+        for i in (1..order.len()).rev() {
+            order.swap(i, random.below(i as u32 + 1) as usize);
+        }
+        let mut cycles = vec![0.0; all.len()];
+        for i in &order {
+            // Once for the caches and the branch predictors.
+            all[*i].round();
+            cycles[*i] = all[*i].round();
+        }
+        results.note(*pass, json!(cycles)).map_err(fault)?;
+    }
+    progress("");
+    Ok(())
 }
 
 /// Medians of stretches, ascending.

@@ -86,7 +86,7 @@ impl Decisions {
         (self.n_packets > 0).then(|| self.touched.get(&table).map_or(0, |serials| serials.len() as u64))
     }
 
-    /// As many bits of headers leave as came.
+    /// Equal numbers of bits of headers came and left.
     pub fn keeps_headers(&self) -> bool {
         self.n_extracted_bits == self.n_emitted_bits
     }

@@ -75,7 +75,7 @@ fn visits(graph: &Graph, entered: f64, decisions: &Decisions) -> Vec<f64> {
     if let Some(entry) = arriving.get_mut(index(graph.entry)) {
         *entry = entered;
     }
-    // What arrives moves one node further with each pass; a graph without loops is done after its longest path.
+    // Arrivals move one node further with each pass; a graph without loops is done after its longest path.
     for _ in 0..PASSES_MAX {
         let mut next = vec![0.0; arriving.len()];
         for (i, n) in arriving.iter().enumerate() {

@@ -22,12 +22,16 @@ pub struct Cost {
     pub ci95: [f64; 2],
     /// Points that have some of it.
     pub n_points: usize,
+    /// The interval is narrow; otherwise the cycles may as well be those of components that come with this one.
+    pub is_told_apart: bool,
 }
 
 /// Samples of the points for the intervals.
 const N_SAMPLES: usize = 200;
 /// Rounds of reweighting; weights no longer change much then.
 const N_ROUNDS: usize = 8;
+/// Width of an interval that begins at zero, relative to the cycles of the points that have some of the component.
+const WIDTH_MAX: f64 = 0.02;
 /// Relative residuals above this weigh less (Huber).
 const OUTLIER: f64 = 0.1;
 
@@ -48,11 +52,17 @@ pub fn fit(points: &[Point]) -> Vec<Cost> {
         let mut values: Vec<f64> = samples.iter().map(|sample| sample[i]).collect();
         values.sort_by(f64::total_cmp);
         let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
+        let ci95 = [at(0.025), at(0.975)];
+        let has_some = |point: &&Point| point.counts[*component] > 0.0;
+        let share = |point: &Point| (ci95[1] - ci95[0]) * point.counts[*component] / point.cycles.max(1.0);
+        let n_points = points.iter().filter(has_some).count();
+        let width = points.iter().filter(has_some).map(share).sum::<f64>() / n_points.max(1) as f64;
         Cost {
             component: *component,
             cycles: best[i],
-            ci95: [at(0.025), at(0.975)],
-            n_points: points.iter().filter(|point| point.counts[*component] > 0.0).count(),
+            ci95,
+            n_points,
+            is_told_apart: ci95[0] > 0.0 || width < WIDTH_MAX,
         }
     };
     used.iter().enumerate().map(cost).collect()
@@ -67,6 +77,7 @@ pub fn fit_once(points: &[Point]) -> Vec<Cost> {
         cycles,
         ci95: [cycles; 2],
         n_points: points.len(),
+        is_told_apart: true,
     };
     used.iter().zip(solve(points, &all, &used)).map(cost).collect()
 }
@@ -137,6 +148,21 @@ mod tests {
         assert!(
             costs.iter().all(|cost| cost.ci95[0] <= cost.cycles + 1e-6 && cost.cycles - 1e-6 <= cost.ci95[1])
         );
+    }
+
+    #[test]
+    fn components_that_always_come_in_pairs_are_not_told_apart() {
+        let points: Vec<Point> = (0..40_u32)
+            .map(|i| {
+                let n = f64::from(i % 7);
+                point(1.0, n, n, 20.0 + 8.0 * n + f64::from(i % 2))
+            })
+            .collect();
+        let costs = fit(&points);
+        let cycles: f64 = costs[1..].iter().map(|cost| cost.cycles).sum();
+        assert!((cycles - 8.0).abs() < 0.5, "{costs:?}");
+        // Which of the two gets the cycles is chance: one of them has none.
+        assert!(costs[1..].iter().any(|cost| cost.cycles < 1e-6), "{costs:?}");
     }
 
     #[test]

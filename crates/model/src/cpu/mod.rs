@@ -1,4 +1,4 @@
-//! What a packet costs on a core: counts of work, tables in caches, fitted cycles.
+//! Cost of packets on a core: counts of work, tables in caches, fitted cycles.
 //!
 //! 1. [`Decisions`] says how packets go: observed in an interpreter, or equal shares.
 //! 2. [`Work`] counts components per packet, from the executions of the program's nodes.
@@ -8,6 +8,7 @@
 mod decisions;
 mod executions;
 pub mod fit;
+pub mod formula;
 mod profile;
 pub mod tables;
 mod work;

@@ -1,6 +1,7 @@
 //! A profile: cycles of components on one machine, with the machine they were measured on.
 
 use super::fit::{Cost, Point};
+use super::formula::Curve;
 use super::tables::{self, Latencies, TableUse};
 use super::work::{Component, Counts, Work};
 use serde::{Deserialize, Serialize};
@@ -45,12 +46,14 @@ pub struct Profile {
     pub n_points: usize,
     /// Root of the mean squared relative residual of these programs.
     pub rmse_relative: f64,
-    /// The same of programs that were left out of the fit one by one.
+    /// That of programs that were left out of the fit one by one.
     pub held_out_relative: f64,
-    /// Cycles of a program that was measured again and again in between: the largest relative distance to its median.
-    pub anchor_drift: f64,
+    /// The largest relative distance between the two least medians of a program.
+    pub drift: f64,
     /// The measured programs.
     pub points: Vec<Point>,
+    /// An exact table over its number of entries.
+    pub curve: Curve,
 }
 
 /// Cycles of a program's packets by component and by table.
@@ -59,7 +62,7 @@ pub struct Prediction {
     pub cycles: f64,
     /// Work with lookups.
     pub counts: Counts,
-    /// Bounds that the intervals of all components give together, as if they were independent.
+    /// Bounds from the intervals of all components, as if they were independent.
     pub ci95: [f64; 2],
     /// Cycles without lookups.
     pub components: Vec<(Component, f64, f64)>,
@@ -94,6 +97,21 @@ impl Profile {
             None if profile.components.is_empty() => Err("this profile has no components".to_string()),
             None => Ok(profile),
         }
+    }
+
+    /// Cycles of a component; `None`: the measured programs do not tell it apart from others.
+    pub fn cost(&self, component: Component) -> Option<&Cost> {
+        let is_it = |cost: &&Cost| cost.component == component && cost.is_told_apart;
+        self.components.iter().find(is_it)
+    }
+
+    /// Components with cycles in both profiles whose intervals have nothing in common.
+    pub fn disagreements<'a>(&'a self, other: &'a Profile) -> Vec<(&'a Cost, &'a Cost)> {
+        let pairs = self.components.iter().filter_map(|cost| {
+            let cost = self.cost(cost.component)?;
+            Some((cost, other.cost(cost.component)?))
+        });
+        pairs.filter(|(a, b)| a.ci95[1] < b.ci95[0] || b.ci95[1] < a.ci95[0]).collect()
     }
 
     /// Predicts the cycles of a program's packets.

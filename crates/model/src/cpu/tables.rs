@@ -32,7 +32,7 @@ impl Structure {
     }
 }
 
-/// What a table holds, and how packets use it.
+/// A table's contents, and how packets use it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableUse {
     pub name: String,
@@ -42,13 +42,13 @@ pub struct TableUse {
     pub key_bytes: u32,
     /// Bytes of the parameters of its largest action.
     pub data_bytes: u32,
-    /// The same on average over the actions that lookups end with.
+    /// Bytes of parameters on average over the actions that lookups end with.
     pub data_bytes_read: f64,
     /// A lookup ends with a read of an entry outside of the structure.
     pub has_records: bool,
     /// A hit writes to its entry.
     pub writes_records: bool,
-    /// Packets of a burst wait for its memory together.
+    /// All packets of a burst wait for its memory at once.
     pub is_staged: bool,
     /// They are put aside for it, and for tables whose memory is prefetched with it.
     pub suspends: bool,
@@ -140,7 +140,7 @@ impl TableUse {
     }
 }
 
-/// Work of each table's lookups. Tables compete for the caches: all of them together are the working set.
+/// Work of each table's lookups. Tables compete for the caches: all of them are the working set.
 pub fn work(tables: &[TableUse], latencies: &Latencies) -> Vec<Counts> {
     let looked_up = |table: &&TableUse| table.lookups > 0.0;
     let total: f64 = tables.iter().filter(looked_up).map(TableUse::working_set).sum();

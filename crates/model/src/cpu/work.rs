@@ -87,8 +87,20 @@ components! {
     /// Cycles that memory takes to deliver the lines of tables, beyond those of the first level of the cache, if packets wait for
     /// one line after the other. Its cost is the share that they do wait for.
     Wait = "wait for memory",
-    /// The same where the packets of a burst wait together.
+    /// Such cycles where all packets of a burst wait at once.
     WaitTogether = "wait for memory, by bursts",
+}
+
+impl Component {
+    /// Lookups by structure.
+    pub const LOOKUPS: [Component; 6] = [
+        Component::LookupExact,
+        Component::LookupWide,
+        Component::LookupDirect,
+        Component::LookupLpm,
+        Component::LookupTernary,
+        Component::LookupFlow,
+    ];
 }
 
 const N: usize = Component::ALL.len();
@@ -143,7 +155,7 @@ impl FromIterator<(Component, f64)> for Counts {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Work {
     pub total: Counts,
-    /// The same by place in the program, for the rows of reports.
+    /// Its parts by place in the program, for the rows of reports.
     pub places: BTreeMap<Span, Counts>,
     /// Lookups of each table, in the order of the program's tables.
     pub lookups: Vec<f64>,

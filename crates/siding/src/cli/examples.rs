@@ -398,6 +398,34 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "model calibrate",
+        &[
+            ("siding model calibrate --quick", "some two minutes; writes siding-profile.json"),
+            ("siding model calibrate -o big.json --compare siding-profile.json", "against an earlier profile"),
+        ],
+    ),
+    (
+        "model cpu",
+        &[
+            ("siding model cpu router.p4 router.stf", "cycles by component, of packets as in the script"),
+            ("siding model cpu router.p4 router.stf --what-if routes=1e3:1e5:1e7", "with larger tables"),
+        ],
+    ),
+    (
+        "model formula",
+        &[
+            ("siding model formula", "of the profile in siding-profile.json"),
+            ("siding model formula --svg formula.svg", "over what was measured"),
+        ],
+    ),
+    (
+        "model check",
+        &[
+            ("siding model check --quick", "calibrates first"),
+            ("siding model check --profile siding-profile.json --predictions before.json", ""),
+        ],
+    ),
+    (
         "graph",
         &[
             ("siding graph router.p4 --parser -o parser.svg", ""),

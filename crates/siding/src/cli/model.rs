@@ -14,6 +14,8 @@ pub enum ModelCommand {
     Cpu(Box<ModelCpuArgs>),
     /// Measure what components of programs cost on this machine, for `siding model cpu`
     Calibrate(bench::CalibrateArgs),
+    /// The published formula for exact tables, with the parameters of this machine
+    Formula(bench::ModelFormulaArgs),
     /// Predict programs that no profile is made from, measure them, and compare
     Check(bench::ModelCheckArgs),
 }

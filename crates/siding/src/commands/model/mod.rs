@@ -16,6 +16,7 @@ pub fn run(command: &ModelCommand, matches: &ArgMatches) -> Exit {
         ModelCommand::Asic(args) => asic::run(args, matches),
         ModelCommand::Cpu(args) => cpu::run(args, matches),
         ModelCommand::Calibrate(args) => bench::cpu::calibrate(args),
+        ModelCommand::Formula(args) => bench::cpu::formula(args),
         ModelCommand::Check(args) => bench::cpu::check(args),
     }
 }
