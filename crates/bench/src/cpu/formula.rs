@@ -23,7 +23,10 @@ fn shown(args: &ModelFormulaArgs) -> Result<(), Exit> {
         harness::draw(path, &chart(&profile.machine.model, curve, &found))?;
     }
     output::out(&match args.json {
-        true => format!("{}\n", json!({ "version": 1, "machine": profile.machine.model, "curve": curve, "formula": found })),
+        true => format!(
+            "{}\n",
+            json!({ "version": 1, "machine": profile.machine.model, "curve": curve, "formula": found })
+        ),
         false => text(&profile.machine.model, curve, &found),
     });
     Ok(())
@@ -66,7 +69,8 @@ fn chart(machine: &str, curve: &Curve, found: &Formula) -> Chart {
     let of_formula = |is_wanted: &dyn Fn(f64) -> bool| {
         curve.points.iter().map(|(n, _)| (*n, found.cycles(*n))).filter(|(n, _)| is_wanted(*n)).collect()
     };
-    let series = |name: &str, points: Vec<(f64, f64)>, origin| Series { name: name.to_owned(), points, origin };
+    let series =
+        |name: &str, points: Vec<(f64, f64)>, origin| Series { name: name.to_owned(), points, origin };
     Chart {
         title: format!("Exact table on one core, {machine}"),
         x: "entries".to_owned(),

@@ -110,9 +110,7 @@ fn make(is_quick: bool, state: Option<&Path>, cc: &CcArgs) -> Result<Profile, Ex
         progress(&format!("counting {}/{n_points}: {}", counted.len() + 1, subject.title));
         let found = subject.count()?;
         let mut counts = found.work.total;
-        tables::work(&found.tables, &machine.latencies)
-            .iter()
-            .for_each(|more| counts.add_scaled(more, 1.0));
+        tables::work(&found.tables, &machine.latencies).iter().for_each(|more| counts.add_scaled(more, 1.0));
         counted.push(counts);
     }
     let n_passes = if is_quick { N_PASSES_QUICK } else { N_PASSES };

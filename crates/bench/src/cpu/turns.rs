@@ -43,7 +43,9 @@ pub(super) fn measure(
     let of_pass = |pass, i: usize| results.points().result(pass)?.get(i)?.as_f64();
     let of_subject = |i| (0..n_passes).map(|pass| of_pass(pass, i)).collect::<Option<Vec<f64>>>();
     let Some(cycles) = (0..subjects.len()).map(of_subject).collect::<Option<Vec<_>>>() else {
-        output::error_line("a pass in the file of `--state` does not have the cycles of all programs; remove the file");
+        output::error_line(
+            "a pass in the file of `--state` does not have the cycles of all programs; remove the file",
+        );
         return Err(Exit::Usage);
     };
     let stretches: Vec<Vec<f64>> = cycles.iter().map(|values| medians(values)).collect();

@@ -61,7 +61,8 @@ impl Curve {
             ));
         }
         let knees = N_LEAST..=self.points.len() - N_LEAST;
-        let best = knees.map(|knee| self.fit_at(knee)).min_by(|a, b| a.rmse_relative.total_cmp(&b.rmse_relative));
+        let best =
+            knees.map(|knee| self.fit_at(knee)).min_by(|a, b| a.rmse_relative.total_cmp(&b.rmse_relative));
         best.filter(|formula| formula.rmse_relative.is_finite())
             .ok_or_else(|| "the measured sizes do not tell the parameters apart".to_owned())
     }
@@ -134,7 +135,10 @@ mod tests {
         let found = Curve { key_bytes: 16, data_bytes: 64, points }.fit().unwrap();
         assert_eq!(found.n_in_cache, 8192.0);
         let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-6;
-        assert!(close(found.p, 3.0) && close(found.r, 40.0) && close(found.s, -4e7) && close(found.v, 140.0), "{found:?}");
+        assert!(
+            close(found.p, 3.0) && close(found.r, 40.0) && close(found.s, -4e7) && close(found.v, 140.0),
+            "{found:?}"
+        );
     }
 
     #[test]

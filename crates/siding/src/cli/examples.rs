@@ -401,7 +401,10 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         "model calibrate",
         &[
             ("siding model calibrate --quick", "some two minutes; writes siding-profile.json"),
-            ("siding model calibrate -o big.json --compare siding-profile.json", "against an earlier profile"),
+            (
+                "siding model calibrate -o big.json --compare siding-profile.json",
+                "against an earlier profile",
+            ),
         ],
     ),
     (

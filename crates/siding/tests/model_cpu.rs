@@ -1,0 +1,145 @@
+//! `siding model cpu` and `siding model formula` from outside, with a profile of round figures.
+
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const ROUTER: &str = "examples/01-router/router.p4";
+const SCRIPT: &str = "examples/01-router/router.stf";
+
+fn siding(args: &[&str]) -> Output {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Command::new(env!("CARGO_BIN_EXE_siding")).args(args).current_dir(repository).output().unwrap()
+}
+
+/// A packet costs 20 cycles, a header 5 and a lookup of prefixes 10; decisions are not told apart.
+fn profile() -> Value {
+    let cost = |component: &str, cycles: f64, is_told_apart: bool| {
+        json!({ "component": component, "cycles": cycles, "ci95": [cycles, cycles], "n_points": 9,
+                "is_told_apart": is_told_apart })
+    };
+    json!({
+        "version": 1, "siding": "0.1.0", "made_at": 0, "n_points": 9, "rmse_relative": 0.1, "held_out_relative": 0.1,
+        "drift": 0.0, "points": [],
+        "machine": { "model": "A processor", "cores": 2, "siblings": 1, "tsc_ghz": 2.0, "cache_bytes": [32768],
+            "latencies": { "points": [[16384.0, 4.0], [1048576.0, 104.0]] }, "is_virtual": false, "load_average": 0.0,
+            "compiler": "" },
+        "components": [cost("packet", 20.0, true), cost("header", 5.0, true), cost("lookup_lpm", 10.0, true),
+            cost("decision", 1.0, false)],
+        "curve": { "key_bytes": 16, "data_bytes": 64,
+            "points": (6..16).map(|i| [f64::from(1 << i), 50.0 + f64::from(i)]).collect::<Vec<_>>() },
+    })
+}
+
+fn written(name: &str, profile: &Value) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, profile.to_string()).unwrap();
+    path
+}
+
+fn cpu(profile: &Path, args: &[&str]) -> Output {
+    siding(&[&["model", "cpu", ROUTER, SCRIPT, "--profile", profile.to_str().unwrap()], args].concat())
+}
+
+fn found(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn refused(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout.is_empty());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn cycles_are_the_sum_of_counts() {
+    let path = written("cycles.json", &profile());
+    let report = found(&cpu(&path, &["--json"]));
+    let per_packet = |name: &str| {
+        let rows = report["components"].as_array().unwrap();
+        rows.iter().find(|row| row["component"] == name).unwrap_or_else(|| panic!("{name}"))["per_packet"]
+            .as_f64()
+            .unwrap()
+    };
+    let routes =
+        report["tables"].as_array().unwrap().iter().find(|row| row["table"] == "Router.routes").unwrap();
+    assert_eq!(per_packet("packet"), 1.0);
+    assert!((1.0..=3.0).contains(&per_packet("header")), "{report}");
+    let sum = 20.0 + 5.0 * per_packet("header") + per_packet("decision") + routes["cycles"].as_f64().unwrap();
+    assert!((report["cycles"]["value"].as_f64().unwrap() - sum).abs() < 0.1, "{report}");
+    // Not told apart: no figure of its own.
+    let rows = report["components"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row["component"] == "decision" && row["cycles"].is_null()), "{report}");
+    let warnings = report["warnings"].to_string();
+    assert!(warnings.contains("not tell apart") && warnings.contains("has no cycles for"), "{warnings}");
+}
+
+#[test]
+fn larger_tables_are_never_faster() {
+    let mut slow = profile();
+    slow["components"].as_array_mut().unwrap().push(
+        json!({ "component": "wait_together", "cycles": 0.5, "ci95": [0.5, 0.5], "n_points": 9, "is_told_apart": true }),
+    );
+    let path = written("larger.json", &slow);
+    let report =
+        found(&cpu(&path, &["--json", "--what-if", "routes=10:1000:100000", "--cores", "1,2", "--ghz", "4"]));
+    let cycles: Vec<f64> =
+        report["what_if"].as_array().unwrap().iter().map(|row| row["cycles"].as_f64().unwrap()).collect();
+    assert!(cycles.len() == 3 && cycles.is_sorted() && cycles[2] > cycles[0], "{cycles:?}");
+    let rates: Vec<f64> =
+        report["cores"].as_array().unwrap().iter().map(|row| row["mpps"].as_f64().unwrap()).collect();
+    assert!(
+        (rates[1] / rates[0] - 2.0).abs() < 0.01
+            && (rates[0] - 4000.0 / report["cycles"]["value"].as_f64().unwrap()).abs() < 0.5
+    );
+}
+
+#[test]
+fn a_program_alone_has_equal_shares() {
+    let path = written("alone.json", &profile());
+    let output = siding(&["model", "cpu", ROUTER, "--profile", path.to_str().unwrap()]);
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stdout).contains("all ways have equal shares"));
+}
+
+#[test]
+fn bad_profiles_and_tables_are_refused() {
+    let mut other = profile();
+    other["version"] = json!(2);
+    assert!(refused(&cpu(&written("version.json", &other), &[])).contains("version 2, and 1 is expected"));
+    let mut none = profile();
+    none["components"] = json!([]);
+    assert!(refused(&cpu(&written("none.json", &none), &[])).contains("has no components"));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("garbage.json");
+    std::fs::write(&path, "{ \"version\": 1, ").unwrap();
+    assert!(refused(&cpu(&path, &[])).contains("this is no profile"));
+    let good = written("good.json", &profile());
+    assert!(refused(&cpu(&good, &["--entries", "roads=5"])).contains("no such table; the program has"));
+    assert!(refused(&cpu(&good, &["--entries", "routes=0"])).contains("at least 1"));
+    let absent = cpu(Path::new("/no/profile.json"), &[]);
+    assert!(
+        absent.status.code() == Some(4)
+            && String::from_utf8_lossy(&absent.stderr).contains("siding model calibrate")
+    );
+}
+
+#[test]
+fn the_formula_is_printed_in_its_own_form() {
+    let path = written("formula.json", &profile());
+    let svg = Path::new(env!("CARGO_TARGET_TMPDIR")).join("formula.svg");
+    let output =
+        siding(&["model", "formula", "--profile", path.to_str().unwrap(), "--svg", svg.to_str().unwrap()]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && text.contains("R(n) = 128 + 88 n bytes"), "{text}");
+    // A cycle for each doubling.
+    assert!(text.contains("C(n) = 1.443 ln(n) + 50.00"), "{text}");
+    assert!(std::fs::read_to_string(svg).unwrap().starts_with("<svg"));
+    let mut short = profile();
+    short["curve"]["points"] = json!([[1.0, 2.0]]);
+    let path = written("short.json", &short);
+    assert!(
+        refused(&siding(&["model", "formula", "--profile", path.to_str().unwrap()]))
+            .contains("it needs 6 sizes")
+    );
+}
