@@ -162,6 +162,14 @@ impl Traffic {
         self.rate
     }
 
+    /// Packets of a trace before it is repeated; `None` if this is no trace.
+    pub fn trace_len(&self) -> Option<usize> {
+        match &self.pattern {
+            Pattern::Trace(arrivals) => Some(arrivals.len()),
+            Pattern::Cbr | Pattern::OnOff { .. } | Pattern::Poisson => None,
+        }
+    }
+
     pub fn bytes_most(&self) -> u32 {
         match &self.pattern {
             Pattern::Trace(arrivals) => arrivals.iter().map(|arrival| arrival.bytes).max().unwrap_or(0),

@@ -94,6 +94,15 @@ impl Worker {
         bounds.into_iter().flatten().reduce(f64::min)
     }
 
+    /// The longest delay of packets that find room in a ring of `ring` packets, however many come; the ring is emptied by full
+    /// bursts. Nothing if there is always a stall.
+    pub fn delay_in_ring(&self, ring: u64, stalls: &Stalls) -> Option<f64> {
+        let (free, n) = (1.0 - stalls.share, f64::from(self.burst_max));
+        let full = (self.burst_ns + n * self.packet_ns).max(self.poll_ns);
+        let n_bursts = (ring as f64 / n).ceil() + 1.0;
+        (free > 0.0).then(|| (n_bursts * full + stalls.tau_ns) / free + self.port_ns)
+    }
+
     fn one_by_one(&self, traffic: &Envelope, stalls: &Stalls) -> Option<f64> {
         let (alone, free) = (self.burst_ns + self.packet_ns, 1.0 - stalls.share);
         if traffic.rate * alone > free {
@@ -316,6 +325,15 @@ mod tests {
         assert!(both >= alone + port.packet_ns(), "{alone} {both}");
         let apart = alone + (16.0 + 0.008 * alone) * port.packet_ns();
         assert!(both <= apart);
+    }
+
+    #[test]
+    fn a_ring_bounds_the_delay_of_what_it_takes() {
+        // 65 packets are three bursts, behind the one under way.
+        assert_eq!(WORKER.delay_in_ring(65, &Stalls::NONE), Some(4.0 * 3200.0));
+        let stalls = Stalls { tau_ns: 1000.0, share: 0.5 };
+        assert_eq!(WORKER.delay_in_ring(32, &stalls), Some(2.0 * (2.0 * 3200.0 + 1000.0)));
+        assert_eq!(WORKER.delay_in_ring(32, &Stalls { tau_ns: 0.0, share: 1.0 }), None);
     }
 
     #[test]
