@@ -7,6 +7,7 @@ mod entries;
 mod examples;
 mod habits;
 mod help;
+mod latency;
 mod live;
 mod migrate;
 mod model;
@@ -29,6 +30,7 @@ pub use live::{
     PortCommand, ShmArgs, ShowArg,
 };
 pub use migrate::{EndArg, MigrateArgs};
+pub use latency::{ArrivalsArg, ModelLatencyArgs};
 pub use model::{ModelAsicArgs, ModelCommand, ModelCpuArgs, ModelExternArgs};
 pub use own_extern::{ExternCommand, ExternHeaderArgs, ExternKindArg, ExternNewArgs};
 pub use p4rt::{

@@ -1,6 +1,7 @@
 //! `siding model`: what packets would cost.
 
 use super::FrontEndArgs;
+use super::latency::ModelLatencyArgs;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -12,6 +13,10 @@ pub enum ModelCommand {
     Asic(Box<ModelAsicArgs>),
     /// Processor cores: the cycles of a program's packets, before anything is compiled
     Cpu(Box<ModelCpuArgs>),
+    /// Delays of packets through a worker that polls: bounds, percentiles, the ring; or measured beside them
+    Latency(Box<ModelLatencyArgs>),
+    /// What processors, network processors, FPGAs and switch chips are good at, with our figures
+    Targets,
     /// Measure what components of programs cost on this machine, for `siding model cpu`
     Calibrate(bench::CalibrateArgs),
     /// Predict programs that no profile is made from, measure them, and compare
