@@ -126,8 +126,10 @@ struct loop_burst {
     uint16_t n;
     /* The ring was empty at the poll before. */
     bool is_first;
-    /* A hiccup or a late packet. */
-    bool is_marked;
+    /* It took all packets of the ring. */
+    bool is_all;
+    /* A hiccup since the burst before, or a late packet in it. */
+    bool is_stalled;
 };
 
 struct loop {
@@ -370,7 +372,7 @@ static inline void loop_work(struct loop *l)
     const bool is_paced = l->phase.gap > 0;
     struct loop_burst *burst = NULL;
     uint64_t n_done = 0, n_tended = 0, n_sliced = 0, slice = 0;
-    bool is_marked = false, was_empty = false;
+    bool is_marked = false, was_empty = false, is_stalled = false;
     l->n_slices = 0;
     l->n_bursts = 0;
     loop_meter_begin(&l->worker, l->cores[1]);
@@ -384,7 +386,8 @@ static inline void loop_work(struct loop *l)
             burst = NULL;
         }
         if (begin > before + hiccup)
-            is_marked |= loop_is_hiccup(&l->worker, begin - before, false);
+            is_stalled |= loop_is_hiccup(&l->worker, begin - before, false);
+        is_marked |= is_stalled;
         if (n_there == 0) {
             is_marked = false;
             was_empty = true;
@@ -407,18 +410,20 @@ static inline void loop_work(struct loop *l)
         for (uint32_t i = LOOP_AHEAD; i < n_there && i < LOOP_AHEAD + n; i++)
             __builtin_prefetch(loop_packet(l, n_done + i), 1);
         /* The ring was empty at the time `before`. */
-        is_marked |= was_empty && before > dues[0] + late;
+        is_stalled |= was_empty && before > dues[0] + late;
         was_empty = false;
         for (uint32_t i = 0; i < n; i++)
-            is_marked |= dues[i] & 1;
+            is_stalled |= dues[i] & 1;
+        is_marked |= is_stalled;
         l->n_wrong += s->process(l->table, packets, n, l->n_bytes, (uint64_t)((double)(begin - l->base) / ghz));
         uint64_t end = last = peer_tsc();
         if (end > begin + slow)
             is_marked |= loop_is_hiccup(&l->worker, end - begin, true);
         if (l->bursts) {
             burst = &l->bursts[l->n_bursts++];
-            *burst = (struct loop_burst){(uint32_t)(end - begin), (uint32_t)(end - begin), (uint16_t)n, is_first, is_marked};
+            *burst = (struct loop_burst){(uint32_t)(end - begin), (uint32_t)(end - begin), (uint16_t)n, is_first, n == n_there, is_stalled};
         }
+        is_stalled = false;
         for (uint32_t i = 0; i < n; i++) {
             uint64_t latency = end - dues[i];
             latency = latency < LOOP_MARKED ? latency : LOOP_MARKED - 1;

@@ -5,7 +5,7 @@
 //! that come all predictions, before any point is measured. Then every pattern is sent at every load.
 //!
 //! A burst that takes longer than the worker of the bound is a stall, and so is a gap between two polls; it marks the packets until
-//! the ring is empty. The bound of the program holds for packets without a mark, that of the machine for all.
+//! the worker is in a state from which the bound holds. The bound of the program holds for packets without a mark, that of the machine for all.
 
 use crate::args::MeasureArgs;
 use crate::chart::{self, Across, Chart, Series};
@@ -15,8 +15,8 @@ use crate::state::{UDP, latency_files};
 use console::compiling::Compiling;
 use console::output::{self, Exit};
 use model::latency::{
-    Arrival, Bound, Envelope, Estimate, Measured, Pattern, Quantiles, Scene, Service, Sizes, Stalls, Traffic, Worker, bound,
-    estimate, worker_of,
+    Arrival, Bound, Envelope, Estimate, Measured, Method, Pattern, Quantiles, Scene, Service, Sizes, Stalls,
+    Traffic, Worker, bound, estimate, worker_of,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,6 @@ const RING: u64 = 4096;
 const PACKET_BYTES: u32 = 84;
 const SHARES: [f64; 13] = [0.0, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999, 1.0];
 const P50: usize = 4;
-const P90: usize = 6;
 const P99: usize = 8;
 const P9999: usize = 10;
 const MOST: usize = 12;
@@ -44,14 +43,15 @@ const N_CYCLE: usize = 1 << 16;
 const CALIBRATION_LOADS: [u32; 3] = [30, 60, 85];
 /// Packets of a burst of on-off traffic.
 const ON: u32 = 64;
-/// A measured quantile above so many medians is that of stalls.
-const STALL_MEDIANS: f64 = 2.0;
 /// Room above the largest cost that is no stall.
-const MARGIN: f64 = 1.1;
+const MARGIN: f64 = 1.05;
 /// The machine's stalls are taken to be so many times as long as the longest that were seen.
 const STALL_MARGIN: f64 = 2.0;
 /// Bursts that a quantile needs.
 const N_BURSTS_MIN: u64 = 200;
+
+/// A larger share of the time makes a sentence.
+const STALLED_MAX: f64 = 0.02;
 
 const GOAL_OF_RATIO: f64 = 3.0;
 const GOAL_OF_P99: f64 = 0.15;
@@ -231,7 +231,9 @@ impl Harness {
         let n = (extent.run_s * 1e9 * point.traffic.rate()).min(N_PACKETS_MAX) as u64;
         let worker = &calibration.worker;
         let envelope: Vec<String> = (1..=BURST)
-            .map(|n| ((worker.burst_ns + f64::from(n) * worker.packet_ns) * calibration.ghz).ceil().to_string())
+            .map(|n| {
+                ((worker.burst_ns + f64::from(n) * worker.packet_ns) * calibration.ghz).ceil().to_string()
+            })
             .collect();
         let mut options = vec![
             ("--gap", gap.to_string()),
@@ -240,7 +242,17 @@ impl Harness {
             ("--envelope", envelope.join(",")),
             ("--found", (worker.port_ns * calibration.ghz).ceil().to_string()),
         ];
-        options.extend(point.program.map(|bound| ("--program-ns", bound.delay_ns.to_string())));
+        if let Some(bound) = point.program {
+            let settled = match bound.method {
+                Method::OneByOne => 0.0,
+                Method::AllAtATime => bound.delay_ns - worker.port_ns,
+                Method::FullBursts => 1e9,
+            };
+            options.extend([
+                ("--program-ns", bound.delay_ns.to_string()),
+                ("--settled-ns", settled.to_string()),
+            ]);
+        }
         options.extend(point.machine.map(|ns| ("--machine-ns", ns.to_string())));
         if point.name != "cbr" {
             let n = if point.name == "trace" { trace_length(&point.traffic) } else { ON as usize };
@@ -278,12 +290,13 @@ fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().into_iter().flatten().filter_map(Value::as_f64).collect()
 }
 
-/// The largest of the upper quantiles that is not that of stalls.
-fn largest(quantiles: &[f64]) -> Option<f64> {
+/// The largest of the upper quantiles of bursts of `n` packets that is not that of stalls: costs of packets that differ by as much as
+/// a median average out in a burst, with the root of their number.
+fn largest(quantiles: &[f64], n: u32) -> Option<f64> {
     let median = *quantiles.get(P50)?;
-    let upper = quantiles.get(P90..=P9999)?;
-    let usual = upper.iter().copied().filter(|value| *value <= STALL_MEDIANS * median).fold(median, f64::max);
-    Some(usual)
+    let most = (1.0 + 1.0 / f64::from(n).sqrt()) * median;
+    let upper = quantiles.get(P50..=P9999)?;
+    Some(upper.iter().copied().filter(|value| *value <= most).fold(median, f64::max))
 }
 
 /// A distribution without its stalls.
@@ -306,13 +319,13 @@ fn calibration(idle: &Line, runs: &[Line], ghz: f64, capacity: f64) -> Option<Ca
             .filter(|burst| burst["n"].as_u64() == Some(u64::from(n)))
             .max_by_key(|burst| burst["size"].as_u64());
         let Some(most) = most.filter(|burst| burst["size"].as_u64() >= Some(N_BURSTS_MIN)) else { continue };
-        costs.push((n, largest(&numbers(&most["whole"]))? * MARGIN));
+        costs.push((n, largest(&numbers(&most["whole"]), n)? * MARGIN));
         let through = numbers(&most["through"]);
-        known.push((n, without_stalls(&through, largest(&through)? * MARGIN)?));
+        known.push((n, without_stalls(&through, largest(&through, n)? * MARGIN)?));
     }
     let found = runs.iter().max_by_key(|run| run.all["n_found"].as_u64().filter(|_| run.work == "delays"))?;
     let quantiles = numbers(&found.all["found"]);
-    let found_most = largest(&quantiles)? * MARGIN;
+    let found_most = largest(&quantiles, 1)? * MARGIN;
     let template = Worker {
         burst_ns: 0.0,
         packet_ns: 0.0,
@@ -353,7 +366,9 @@ fn between(known: &[(u32, Quantiles)], n: u32) -> Option<Quantiles> {
         (None, None) => return None,
     };
     let part = if n1 > n0 { f64::from(n - n0) / f64::from(n1 - n0) } else { 0.0 };
-    Quantiles::new(SHARES.iter().map(|share| (*share, q0.at(*share) * (1.0 - part) + q1.at(*share) * part)).collect())
+    Quantiles::new(
+        SHARES.iter().map(|share| (*share, q0.at(*share) * (1.0 - part) + q1.at(*share) * part)).collect(),
+    )
 }
 
 impl Calibration {
@@ -373,7 +388,8 @@ impl Calibration {
 
     /// The bound with the machine's stalls, in a ring without end or in that of the harness: the least over shares of the time.
     fn machine_bound(&self, envelope: &Envelope) -> Option<f64> {
-        let longer: Vec<(f64, f64)> = self.gaps.iter().map(|(at, length)| (*at, STALL_MARGIN * length)).collect();
+        let longer: Vec<(f64, f64)> =
+            self.gaps.iter().map(|(at, length)| (*at, STALL_MARGIN * length)).collect();
         let shares = (0..=19).map(|i| f64::from(i) * 0.05);
         let bounds = shares.flat_map(|share| {
             let stalls = Stalls::of(&longer, share);
@@ -393,7 +409,8 @@ impl Point {
     ) -> Result<Point, Exit> {
         let rate = calibration.ghz / calibration.capacity * f64::from(load) / 100.0;
         let traffic = Traffic::new(pattern, rate, one_size()).map_err(failed)?;
-        let envelope = traffic.envelope().ok_or_else(|| failed("internal bug: a pattern without an envelope"))?;
+        let envelope =
+            traffic.envelope().ok_or_else(|| failed("internal bug: a pattern without an envelope"))?;
         let scene = Scene {
             service: Service::Measured(calibration.measured.clone()),
             burst_max: BURST,
@@ -443,8 +460,16 @@ fn judge(report: &mut Report, points: &[Point], calibration: &Calibration) {
     let sum = |key: &str| lines.iter().filter_map(|line| line.number(key)).sum::<f64>();
     let n = sum("size") as u64;
     let below = 1.0 - sum("windows_above") / sum("windows").max(1.0);
-    report.judge("windows_below_machine_bound", vec![(sum("windows") as u64, below)], Goal::AtLeast(GOAL_OF_WINDOWS));
-    report.judge("packets_above_program_bound_without_stall", vec![(n, sum("unexplained"))], Goal::AtMost(0.0));
+    report.judge(
+        "windows_below_machine_bound",
+        vec![(sum("windows") as u64, below)],
+        Goal::AtLeast(GOAL_OF_WINDOWS),
+    );
+    report.judge(
+        "packets_above_program_bound_without_stall",
+        vec![(n, sum("unexplained"))],
+        Goal::AtMost(0.0),
+    );
     let is_of_ratio = |point: &Point| point.name == "cbr" && point.load == LOAD_OF_RATIO;
     let ratios = points.iter().zip(&lines).filter(|(point, _)| is_of_ratio(point)).map(|(point, line)| {
         let measured = quantile(line, "ns", P9999).unwrap_or(f64::NAN);
@@ -457,7 +482,11 @@ fn judge(report: &mut Report, points: &[Point], calibration: &Calibration) {
             let measured = quantile(line, "ns", P99).unwrap_or(f64::NAN);
             (u64::from(point.load), (point.simulated(1) / measured - 1.0).abs())
         });
-        report.judge(&format!("simulated_p99_error_{}_load", pattern.replace('-', "_")), errors.collect(), Goal::AtMost(GOAL_OF_P99));
+        report.judge(
+            &format!("simulated_p99_error_{}_load", pattern.replace('-', "_")),
+            errors.collect(),
+            Goal::AtMost(GOAL_OF_P99),
+        );
     }
     report.notes.push(format!(
         "The program is {} with {} keys; the worker of the bound takes {:.0} ns a burst and {:.1} ns a packet, and a packet is \
@@ -473,6 +502,12 @@ fn judge(report: &mut Report, points: &[Point], calibration: &Calibration) {
         100.0 * calibration.stall_share(),
         calibration.longest_ns / 1e3,
     ));
+    if calibration.stall_share() > STALLED_MAX {
+        report.notes.push(format!(
+            "Other programs or the host have taken {:.0} % of the worker's core: quiet cores are needed for figures that can be compared.",
+            100.0 * calibration.stall_share()
+        ));
+    }
     report.notes.push(
         "Figures are those of packets that no stall has touched, unless they say \"all\"; a stall is a gap between polls, a burst \
          that takes longer than the worker of the bound, or a packet that the generator sends late."
@@ -491,15 +526,13 @@ fn text_of(report: &Report, points: &[Point], calibration: &Calibration) -> Stri
         calibration.ghz * 1e3 / calibration.capacity
     );
     let head = [
-        "arrivals", "load", "sigma", "p50", "sim", "p99", "sim", "p99.99", "sim", "max", "program", "all max", "machine", "stalled",
+        "arrivals", "load", "sigma", "p50", "sim", "p99", "sim", "p99.99", "sim", "max", "program",
+        "all max", "machine", "stalled",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for (point, line) in points.iter().zip(&report.lines) {
-        let mut row = vec![
-            point.name.to_owned(),
-            format!("{} %", point.load),
-            format!("{:.1}", point.envelope.sigma),
-        ];
+        let mut row =
+            vec![point.name.to_owned(), format!("{} %", point.load), format!("{:.1}", point.envelope.sigma)];
         for (i, measured) in [P50, P99, P9999].into_iter().enumerate() {
             row.extend([us(quantile(line, "ns", measured)), us(Some(point.simulated(i)))]);
         }
@@ -589,7 +622,7 @@ mod tests {
         let worker = calibration.worker;
         for (n, median) in [(1, 112.0), (32, 1724.0)] {
             let cost = worker.burst_ns + f64::from(n) * worker.packet_ns;
-            assert!(cost >= median && cost < 2.0 * STALL_MEDIANS * median, "{n}: {worker:?}");
+            assert!(cost >= median && cost < 2.5 * median, "{n}: {worker:?}");
         }
         // Between two and eight packets.
         let middle = &calibration.measured.bursts[4];
@@ -613,8 +646,10 @@ mod tests {
     #[test]
     fn goals_look_at_all_points() {
         let calibration = made();
-        let points: Vec<Point> =
-            [50, 80].iter().map(|load| Point::predict("cbr", Pattern::Cbr, *load, &calibration).unwrap()).collect();
+        let points: Vec<Point> = [50, 80]
+            .iter()
+            .map(|load| Point::predict("cbr", Pattern::Cbr, *load, &calibration).unwrap())
+            .collect();
         let lines = points.iter().map(|point| {
             let ns = vec![point.simulated(1); SHARES.len()];
             line(json!({
@@ -627,7 +662,11 @@ mod tests {
         let missed: Vec<&str> =
             report.goals.iter().filter(|goal| !goal.is_met()).map(|goal| goal.name.as_str()).collect();
         assert!(missed.contains(&"packets_above_program_bound_without_stall"), "{missed:?}");
-        assert!(!missed.contains(&"windows_below_machine_bound") && !missed.iter().any(|name| name.contains("p99_error")), "{missed:?}");
+        assert!(
+            !missed.contains(&"windows_below_machine_bound")
+                && !missed.iter().any(|name| name.contains("p99_error")),
+            "{missed:?}"
+        );
         assert!(text_of(&report, &points, &calibration).contains("bound_to_p9999_cbr_load_80"));
         assert_eq!(charts(&report, &points)[0].series[0].points.len(), 2);
     }

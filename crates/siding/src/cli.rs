@@ -25,12 +25,12 @@ pub use entries::{ConvertArgs, EntriesCheckArgs, EntriesCommand};
 pub use examples::of as examples_of;
 pub use habits::{normalise_compat_flags, other_command};
 pub use help::{command, page};
+pub use latency::{ArrivalsArg, ModelLatencyArgs};
 pub use live::{
     Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, GrpcArgs, LiveArgs, LiveBackendArg, LogLevel,
     PortCommand, ShmArgs, ShowArg,
 };
 pub use migrate::{EndArg, MigrateArgs};
-pub use latency::{ArrivalsArg, ModelLatencyArgs};
 pub use model::{ModelAsicArgs, ModelCommand, ModelCpuArgs, ModelExternArgs};
 pub use own_extern::{ExternCommand, ExternHeaderArgs, ExternKindArg, ExternNewArgs};
 pub use p4rt::{

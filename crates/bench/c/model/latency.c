@@ -4,12 +4,13 @@
  *
  *     run --idle SECONDS
  *     run --gap CYCLES [--offsets FILE] [--packets N] [--burst N] [--bytes N] [--bits N] [--envelope CYCLES,...] [--found CYCLES]
- *         [--program-ns N] [--machine-ns N]
+ *         [--program-ns N] [--machine-ns N] [--settled-ns N]
  *
  * The first polls without packets and prints the gaps between two polls. The second prints the capacity without a gap, or the
- * delays with one: of FILE are the times of a cycle of packets, as 64-bit numbers of TSC cycles. `--envelope` is the most that a burst of 1, 2,
+ * delays with one: FILE has the times of a cycle of packets, as 64-bit numbers of TSC cycles. `--envelope` is the most that a burst of 1, 2,
  * ... packets may take until the next poll, `--found` the most until an idle worker finds a packet; more is a stall, which
- * marks all packets until the ring is empty. The other two are bounds: how many packets are above them is counted.
+ * marks all packets until the ring is empty, or until two bursts in a row have taken all packets without a stall and within
+ * `--settled-ns`. The other two are bounds: how many packets are above them is counted.
  */
 #define _GNU_SOURCE
 #define LOOP_HICCUP_NS 1000.0
@@ -89,24 +90,29 @@ struct sums {
 
 /* Goes through all bursts: marks what stalls have touched, and counts by window. */
 static struct sums judged(const struct loop *l, const uint64_t *envelope, uint64_t found_max, double program_ns, double machine_ns,
-                          double gap)
+                          double settled_ns, double gap)
 {
     struct sums sums = {0};
     const double ghz = peer_tsc_ghz();
     const uint64_t program = (uint64_t)(program_ns * ghz), machine = (uint64_t)(machine_ns * ghz);
+    const uint64_t settled = (uint64_t)(settled_ns * ghz);
     uint64_t i = 0, window = 0;
-    bool is_marked = false, is_above = false;
+    bool is_marked = false, is_above = false, was_calm = false;
+    uint64_t whole = 0;
     for (uint64_t b = 0; b < l->n_bursts; b++) {
         const struct loop_burst *burst = &l->bursts[b];
         uint32_t oldest = l->latencies[i] & ~LOOP_MARKED;
-        if (burst->is_first)
-            is_marked = oldest > burst->through + found_max;
+        bool is_stalled = burst->is_stalled;
+        if (burst->is_first) {
+            is_marked = false;
+            is_stalled |= oldest > burst->through + found_max;
+        }
         if (burst->whole > envelope[burst->n]) {
             sums.n_stalls++;
             sums.stalled_ns += (double)(burst->whole - envelope[burst->n]) / ghz;
-            is_marked = true;
+            is_stalled = true;
         }
-        is_marked |= burst->is_marked;
+        is_marked |= is_stalled;
         for (uint64_t end = i + burst->n; i < end; i++) {
             uint32_t latency = l->latencies[i] & ~LOOP_MARKED;
             uint64_t in = (uint64_t)((double)i * gap / ghz / WINDOW_NS);
@@ -127,6 +133,11 @@ static struct sums judged(const struct loop *l, const uint64_t *envelope, uint64
             else
                 l->latencies[i] &= ~LOOP_MARKED;
         }
+        bool is_calm = !is_stalled && burst->is_all;
+        if (is_calm && was_calm && whole + burst->whole <= settled)
+            is_marked = false;
+        was_calm = is_calm;
+        whole = burst->whole;
     }
     sums.n_windows++;
     sums.n_windows_above += is_above;
@@ -158,7 +169,7 @@ static void print_bursts(const struct loop *l, uint32_t *values, uint32_t *other
     for (uint32_t size = 1, is_first = 1; size <= l->n_burst; size++) {
         size_t n = 0;
         for (uint64_t b = 0; b < l->n_bursts; b++)
-            if (l->bursts[b].n == size && !l->bursts[b].is_marked)
+            if (l->bursts[b].n == size && !l->bursts[b].is_stalled)
                 values[n++] = l->bursts[b].through;
         if (n == 0)
             continue;
@@ -167,7 +178,7 @@ static void print_bursts(const struct loop *l, uint32_t *values, uint32_t *other
         loop_print_quantiles("through", values, n);
         n = 0;
         for (uint64_t b = 0; b < l->n_bursts; b++)
-            if (l->bursts[b].n == size && !l->bursts[b].is_marked)
+            if (l->bursts[b].n == size && !l->bursts[b].is_stalled)
                 values[n++] = l->bursts[b].whole;
         loop_sort(values, other, n);
         loop_print_quantiles("whole", values, n);
@@ -178,7 +189,7 @@ static void print_bursts(const struct loop *l, uint32_t *values, uint32_t *other
     for (uint64_t b = 0; b < l->n_bursts; at += l->bursts[b++].n) {
         const struct loop_burst *burst = &l->bursts[b];
         uint32_t latency = l->latencies[at] & ~LOOP_MARKED;
-        if (burst->is_marked)
+        if (burst->is_stalled)
             continue;
         after += (double)(burst->whole - burst->through);
         n_after += burst->n;
@@ -188,6 +199,17 @@ static void print_bursts(const struct loop *l, uint32_t *values, uint32_t *other
     loop_sort(values, other, n);
     printf("],\"after_ns\":%.3f,\"n_found\":%zu", n_after ? after / (double)n_after / ghz : 0, n);
     loop_print_quantiles("found", values, n);
+}
+
+/* TSC cycles of a packet in a burst that is full: the median. */
+static double full_bursts(const struct loop *l, uint32_t *values, uint32_t *other)
+{
+    size_t n = 0;
+    for (uint64_t b = 0; b < l->n_bursts; b++)
+        if (l->bursts[b].n == l->n_burst)
+            values[n++] = l->bursts[b].whole;
+    loop_sort(values, other, n);
+    return n ? loop_quantile(values, n, 0.5) / l->n_burst : 0;
 }
 
 int main(int argc, char **argv)
@@ -235,7 +257,8 @@ int main(int argc, char **argv)
     double capacity = 0;
     if (is_done && phase.gap == 0) {
         l.bursts = bursts;
-        capacity = loop_capacity(&l, &phase);
+        is_done = loop_run(&l, &phase);
+        capacity = is_done ? full_bursts(&l, values, other) : 0;
         is_done = capacity > 0;
     } else if (is_done) {
         l.bursts = bursts;
@@ -252,7 +275,8 @@ int main(int argc, char **argv)
     if (phase.gap > 0) {
         struct sums sums = judged(&l, envelope, strtoull(peer_option(argc, argv, "--found", "4000000000"), NULL, 10),
                                   atof(peer_option(argc, argv, "--program-ns", "1e9")),
-                                  atof(peer_option(argc, argv, "--machine-ns", "1e9")), phase.gap);
+                                  atof(peer_option(argc, argv, "--machine-ns", "1e9")),
+                                  atof(peer_option(argc, argv, "--settled-ns", "0")), phase.gap);
         printf(",\"mean_ns\":%.1f,\"stalls\":%llu,\"stalled_us\":%.1f,\"marked\":%llu,\"above_program\":%llu,\"unexplained\":%llu,"
                "\"above_machine\":%llu,\"windows\":%llu,\"windows_above\":%llu,\"hiccups\":%llu,\"hiccup_us\":%.0f,"
                "\"generator_hiccups\":%llu,\"held_us\":%.0f",

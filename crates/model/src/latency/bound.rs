@@ -58,9 +58,21 @@ pub enum Limit {
     OffloadWorkers,
 }
 
+/// The bound that is the least, and with it the state of a worker from which the bound holds, whatever was before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// From an empty ring.
+    OneByOne,
+    /// From two bursts one behind the other that have taken all, within the bound.
+    AllAtATime,
+    /// From a burst that has taken all.
+    FullBursts,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
     pub delay_ns: f64,
+    pub method: Method,
     /// Packets in the ring, those of the burst under way included.
     pub backlog: f64,
     /// What would be overloaded first.
@@ -81,17 +93,17 @@ impl Worker {
         n / (self.burst_ns + n * self.packet_ns)
     }
 
-    fn delay(&self, traffic: &Envelope, stalls: &Stalls) -> Option<f64> {
+    fn delay(&self, traffic: &Envelope, stalls: &Stalls) -> Option<(f64, Method)> {
         let free = 1.0 - stalls.share;
         if free <= 0.0 || traffic.rate >= self.rate() * free {
             return None;
         }
         let bounds = [
-            self.one_by_one(traffic, stalls),
-            self.all_at_a_time(traffic, stalls),
-            Some(self.full_bursts(traffic, stalls)),
+            self.one_by_one(traffic, stalls).map(|delay| (delay, Method::OneByOne)),
+            self.all_at_a_time(traffic, stalls).map(|delay| (delay, Method::AllAtATime)),
+            Some((self.full_bursts(traffic, stalls), Method::FullBursts)),
         ];
-        bounds.into_iter().flatten().reduce(f64::min)
+        bounds.into_iter().flatten().min_by(|one, other| one.0.total_cmp(&other.0))
     }
 
     /// The longest delay of packets that find room in a ring of `ring` packets, however many come; the ring is emptied by full
@@ -217,7 +229,7 @@ pub fn bound(
     // A burst that only takes packets back from offload workers is a poll that lasts longer.
     let poll_ns = if offload.is_some() { worker.poll_ns.max(worker.burst_ns) } else { worker.poll_ns };
     let worker = &Worker { poll_ns, ..*worker };
-    let of_worker = worker.delay(traffic, stalls).ok_or(none)?;
+    let (of_worker, method) = worker.delay(traffic, stalls).ok_or(none)?;
     let backlog = traffic.most(of_worker);
     let mut delay = match port {
         Some(port) => port.delay(worker, traffic, stalls, of_worker).ok_or(none)?,
@@ -231,7 +243,7 @@ pub fn bound(
         let taken_back = worker.burst_ns + f64::from(worker.burst_max) * worker.packet_ns;
         delay += served + offload.round_trip_ns + taken_back / free;
     }
-    Ok(Bound { delay_ns: delay + worker.port_ns, backlog: backlog.max(1.0), limit })
+    Ok(Bound { delay_ns: delay + worker.port_ns, method, backlog: backlog.max(1.0), limit })
 }
 
 /// The worker with the lowest delay of those whose costs are at least `costs`: the largest cost of bursts by their numbers of packets.
@@ -250,7 +262,7 @@ pub fn worker_of(
     let pairs =
         costs.iter().enumerate().flat_map(|(i, from)| costs[i + 1..].iter().map(move |to| (from, to)));
     let edges = pairs.filter(|(from, to)| from.0 < to.0).map(|(from, to)| edge(from, to));
-    let with_delay = edges.filter_map(|worker| Some((worker.delay(traffic, stalls)?, worker)));
+    let with_delay = edges.filter_map(|worker| Some((worker.delay(traffic, stalls)?.0, worker)));
     with_delay.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, worker)| worker)
 }
 

@@ -21,7 +21,7 @@ mod simulate;
 mod stalls;
 
 pub use arrivals::{Arrival, Envelope, Pattern, Sizes, Traffic, TrafficError, excess, sigma};
-pub use bound::{Bound, Limit, NoBound, Offload, Port, Worker, bound, worker_of};
+pub use bound::{Bound, Limit, Method, NoBound, Offload, Port, Worker, bound, worker_of};
 pub use mean::mean_wait;
 pub use quantiles::Quantiles;
 pub use simulate::{Delays, Estimate, Measured, Scene, Service, estimate, simulate};

@@ -376,7 +376,10 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("siding model latency --cycles 300 --load 80", "equal gaps, 80 % of what a core takes"),
             ("siding model latency --cycles 200:0.9,1500:0.1 --arrivals poisson", "two kinds of packets"),
-            ("siding model latency --cycles 300 --trace in.pcap --stall 4000 --port 10", "a capture, stalls of 4 ms, a port"),
+            (
+                "siding model latency --cycles 300 --trace in.pcap --stall 4000 --port 10",
+                "a capture, stalls of 4 ms, a port",
+            ),
             ("siding model latency --check --quick", "the model beside measurements of this machine"),
         ],
     ),

@@ -87,11 +87,11 @@ pub struct LatencyCheckArgs {
     /// Measure delays on this machine, beside what the model predicts of them; takes two cores, and most of two minutes
     #[arg(long, conflicts_with_all = ["cycles", "load", "rate", "arrivals", "trace", "packet", "port", "stall", "extern_share"])]
     pub check: bool,
-    /// Fewer loads, shorter runs: half a minute
-    #[arg(long, requires = "check")]
+    /// With --check: fewer loads, shorter runs, half a minute
+    #[arg(long)]
     pub quick: bool,
-    /// Write the predictions to this file before delays are measured
-    #[arg(long, value_name = "FILE.json", requires = "check")]
+    /// With --check: write the predictions to this file before delays are measured
+    #[arg(long, value_name = "FILE.json")]
     pub predictions: Option<PathBuf>,
     #[command(flatten)]
     pub cc: CcArgs,
@@ -164,7 +164,8 @@ fn sizes(text: &str) -> Result<SizesArg, String> {
     if text == "imix" {
         return Ok(SizesArg(vec![(64, 7.0), (594, 4.0), (1518, 1.0)]));
     }
-    let size = |text: &str| with_share(text, 1.0, 65_535.0).map(|(bytes, share)| (bytes.round() as u32, share));
+    let size =
+        |text: &str| with_share(text, 1.0, 65_535.0).map(|(bytes, share)| (bytes.round() as u32, share));
     text.split(',').map(size).collect::<Result<_, _>>().map(SizesArg)
 }
 

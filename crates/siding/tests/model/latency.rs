@@ -41,11 +41,15 @@ fn equal_gaps_have_the_bound_worked_out_by_hand() {
     let found = json(&["--cycles", "300", "--ghz", "3", "--poll-cycles", "30"], 0);
     // 10 ns of polling and 100 ns of work.
     assert_eq!(found["program_bound"]["delay_ns"], 110.0);
-    assert_eq!((found["mpps"].as_f64(), found["load"].as_f64(), found["sigma"].as_f64()), (Some(8.0), Some(80.0), Some(1.0)));
+    assert_eq!(
+        (found["mpps"].as_f64(), found["load"].as_f64(), found["sigma"].as_f64()),
+        (Some(8.0), Some(80.0), Some(1.0))
+    );
     assert!(found["machine_bound"].is_null());
     assert!(found["simulated"]["max_ns"].as_f64().unwrap() <= 110.0);
     // A stall of a microsecond: eight packets come meanwhile, and more while they are worked on.
-    let found = json(&["--cycles", "300", "--ghz", "3", "--poll-cycles", "30", "--stall", "1", "--ring", "8"], 0);
+    let found =
+        json(&["--cycles", "300", "--ghz", "3", "--poll-cycles", "30", "--stall", "1", "--ring", "8"], 0);
     assert_eq!(found["machine_bound"]["ring_overflows"], true);
     assert_eq!(found["program_bound"]["ring_overflows"], false);
 }
@@ -58,12 +62,18 @@ fn overload_has_no_bound_and_loses_packets() {
     assert!(stdout.contains("no bound exists") && stdout.contains("loaded to 125 %"), "{stdout}");
     assert!(stdout.contains("lost 2"), "{stdout}");
     let found = json(&["--cycles", "300", "--port", "1", "--packet", "1500"], 1);
-    assert_eq!((found["program_bound"]["limit"].as_str(), &found["program_bound"]["delay_ns"]), (Some("port"), &Value::Null));
+    assert_eq!(
+        (found["program_bound"]["limit"].as_str(), &found["program_bound"]["delay_ns"]),
+        (Some("port"), &Value::Null)
+    );
 }
 
 #[test]
 fn poisson_traffic_has_a_mean_and_no_bound() {
-    let found = json(&["--cycles", "300", "--ghz", "3", "--arrivals", "poisson", "--load", "50", "--poll-cycles", "30"], 0);
+    let found = json(
+        &["--cycles", "300", "--ghz", "3", "--arrivals", "poisson", "--load", "50", "--poll-cycles", "30"],
+        0,
+    );
     assert!(found["program_bound"].is_null() && found["sigma"].is_null());
     // M/D/1 at half of the load waits half a service, and half a poll.
     assert_eq!(found["mean_wait_ns"], 55.0);
@@ -73,7 +83,8 @@ fn poisson_traffic_has_a_mean_and_no_bound() {
 fn captures_give_times_and_lengths() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("in.pcap");
-    let packets: Vec<(u64, u32)> = (0..40).map(|i| (i / 4 * 1000, if i % 4 == 0 { 1500 } else { 64 })).collect();
+    let packets: Vec<(u64, u32)> =
+        (0..40).map(|i| (i / 4 * 1000, if i % 4 == 0 { 1500 } else { 64 })).collect();
     capture(&path, &packets);
     let name = path.to_str().unwrap();
     let found = json(&["--cycles", "300", "--ghz", "3", "--trace", name], 0);
@@ -131,7 +142,8 @@ fn delays_over_the_load_are_drawn() {
 #[test]
 fn blocks_of_offload_workers_are_in_the_delay() {
     let plain = json(&["--cycles", "300", "--load", "20"], 0);
-    let with = json(&["--cycles", "300", "--load", "20", "--extern-share", "50", "--extern-cycles", "2000"], 0);
+    let with =
+        json(&["--cycles", "300", "--load", "20", "--extern-share", "50", "--extern-cycles", "2000"], 0);
     let delay = |value: &Value| value["program_bound"]["delay_ns"].as_f64().unwrap();
     // The block and the round trip at 2.5 GHz.
     assert!(delay(&with) >= delay(&plain) + 920.0, "{with}");

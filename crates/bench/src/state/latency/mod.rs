@@ -155,7 +155,8 @@ pub(crate) fn files(example: &Example<'_>) -> Result<Vec<(&'static str, String)>
 fn compile(example: &Example<'_>, compiling: &Compiling) -> Result<PathBuf, Exit> {
     let files = files(example)?;
     let others = files.iter().map(|(path, text)| (*path, text.as_str()));
-    let all: Vec<_> = std::iter::once((MAIN, include_str!("../../../c/state/latency.c"))).chain(others).collect();
+    let all: Vec<_> =
+        std::iter::once((MAIN, include_str!("../../../c/state/latency.c"))).chain(others).collect();
     harness::compile(MAIN, &all, compiling)
 }
 

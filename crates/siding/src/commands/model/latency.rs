@@ -5,8 +5,8 @@ use crate::output::{self, Exit, error_line, out, replace_file};
 use bench::chart::{self, Across, Chart, Series};
 use bench::{MeasureArgs, latency as measured, report};
 use model::latency::{
-    Arrival, Bound, Envelope, Estimate, Limit, NoBound, Offload, Pattern, Port, Scene, Service, Sizes, Stalls, Traffic,
-    TrafficError, Worker, bound, estimate, mean_wait,
+    Arrival, Bound, Envelope, Estimate, Limit, NoBound, Offload, Pattern, Port, Scene, Service, Sizes,
+    Stalls, Traffic, TrafficError, Worker, bound, estimate, mean_wait,
 };
 use packet_io::PacketReader;
 use serde_json::{Value, json};
@@ -36,6 +36,10 @@ pub fn run(args: &ModelLatencyArgs) -> Exit {
             cc: args.check.cc.clone(),
         };
         return measured::check(&measure, args.check.predictions.as_deref());
+    }
+    if args.check.quick || args.check.predictions.is_some() {
+        error_line("--quick and --predictions are for --check");
+        return Exit::Usage;
     }
     match model(args) {
         Ok(exit) => exit,
@@ -89,8 +93,8 @@ impl Setting<'_> {
             n_workers: args.offload.offload_workers,
         });
         // The worker of the bound suspends every packet of a burst, that of the simulation their share.
-        let (suspend_mean, suspend_most) =
-            offload.map_or((0.0, 0.0), |offload| (offload.share * args.offload.suspend, args.offload.suspend));
+        let (suspend_mean, suspend_most) = offload
+            .map_or((0.0, 0.0), |offload| (offload.share * args.offload.suspend, args.offload.suspend));
         let packets: Vec<(f64, f64)> =
             classes.iter().map(|(cycles, share)| (ns(cycles + suspend_mean), *share)).collect();
         let most = classes.iter().map(|(cycles, _)| *cycles).fold(0.0, f64::max);
@@ -103,7 +107,8 @@ impl Setting<'_> {
         };
         let mean: f64 = packets.iter().map(|(ns, share)| ns * share).sum();
         let capacity = Worker { packet_ns: mean, ..worker }.rate();
-        let sizes = Sizes::new(args.packet.0.clone()).ok_or_else(|| usage("packets have at least one byte".to_owned()))?;
+        let sizes = Sizes::new(args.packet.0.clone())
+            .ok_or_else(|| usage("packets have at least one byte".to_owned()))?;
         let trace = args.trace.as_deref().map(read_trace).transpose()?;
         let fault = |error: TrafficError| match &args.trace {
             Some(path) => usage(format!("{}: {error}", path.display())),
@@ -276,7 +281,8 @@ impl Answer {
                 "Arrivals run ahead of their mean rate by at most {:.1} packets (sigma).\n\n",
                 envelope.sigma
             ),
-            None => "Arrivals run ahead of their mean rate without limit, so there is no longest delay.\n\n".to_owned(),
+            None => "Arrivals run ahead of their mean rate without limit, so there is no longest delay.\n\n"
+                .to_owned(),
         };
         let mut rows = vec![["delay", "microseconds", ""].map(str::to_owned).to_vec()];
         let row = |name: &str, ns: f64, words: String| vec![name.to_owned(), us(ns), words];
@@ -293,9 +299,17 @@ impl Answer {
             }
             None => {}
         };
-        add("bound of the program", &self.program, "no packet takes longer while nothing stalls the core".to_owned());
+        add(
+            "bound of the program",
+            &self.program,
+            "no packet takes longer while nothing stalls the core".to_owned(),
+        );
         let stall = args.stall.unwrap_or(0.0);
-        add("bound of the machine", &self.machine, format!("with stalls of {stall} us, one while packets wait"));
+        add(
+            "bound of the machine",
+            &self.machine,
+            format!("with stalls of {stall} us, one while packets wait"),
+        );
         if let Some(wait) = self.wait_ns {
             rows.push(row("mean wait, formula", wait, "M/G/1 with vacations, packets one by one".to_owned()));
         }
@@ -304,10 +318,15 @@ impl Answer {
             text += &format!("{}\n", line.trim_end());
         }
         text.push('\n');
-        for found in [&self.machine, &self.program].into_iter().flatten().filter_map(|found| found.as_ref().ok()).take(1) {
+        for found in [&self.machine, &self.program]
+            .into_iter()
+            .flatten()
+            .filter_map(|found| found.as_ref().ok())
+            .take(1)
+        {
             let verdict = if found.backlog <= args.ring as f64 { "loses none" } else { "may lose some" };
             text += &format!(
-                "At most {:.0} packets wait or are in work ({} in the simulation): a ring of {} {verdict}.\n",
+                "Packets that wait or are in work: at most {:.0} ({} in the simulation); a ring of {} {verdict}.\n",
                 found.backlog, self.estimate.backlog, args.ring
             );
         }
@@ -352,18 +371,22 @@ fn draw(path: &Path, setting: &Setting<'_>) -> Result<(), Problem> {
         }
         let envelope = traffic.envelope();
         for (i, stalls) in [(SHARES.len(), Some(Stalls::NONE)), (SHARES.len() + 1, setting.stalls())] {
-            let found = envelope.zip(stalls).map(|(envelope, stalls)| setting.bound(&traffic, &envelope, &stalls));
+            let found =
+                envelope.zip(stalls).map(|(envelope, stalls)| setting.bound(&traffic, &envelope, &stalls));
             lines[i].extend(found.and_then(Result::ok).map(|bound| (load, bound.delay_ns / 1e3)));
         }
     }
-    let names = SHARES.map(|(_, name)| name).into_iter().chain(["bound of the program", "bound of the machine"]);
+    let names =
+        SHARES.map(|(_, name)| name).into_iter().chain(["bound of the program", "bound of the machine"]);
     let series = names.zip(lines).filter(|(_, points)| !points.is_empty());
     let chart = Chart {
         title: "Delays by load".to_owned(),
         x: "percent of what the core takes".to_owned(),
         y: "microseconds".to_owned(),
         across: Across::Linear,
-        series: series.map(|(name, points)| Series { name: name.to_owned(), points, ..Series::default() }).collect(),
+        series: series
+            .map(|(name, points)| Series { name: name.to_owned(), points, ..Series::default() })
+            .collect(),
         ..Chart::default()
     };
     replace_file(path, chart::svg(&chart).as_bytes())
