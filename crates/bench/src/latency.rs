@@ -68,7 +68,7 @@ struct Extent {
 const FULL: Extent = Extent { idle_s: 10.0, run_s: 3.0, loads: &[10, 30, 50, 70, 80, 90, 95] };
 const QUICK: Extent = Extent { idle_s: 3.0, run_s: 1.0, loads: &[10, 50, 80] };
 
-/// What the machine and the program take, as measured.
+/// Measured costs of the machine and of the program.
 struct Calibration {
     ghz: f64,
     /// TSC cycles of a packet at full speed.
@@ -243,14 +243,14 @@ impl Harness {
             ("--found", (worker.port_ns * calibration.ghz).ceil().to_string()),
         ];
         if let Some(bound) = point.program {
-            let settled = match bound.method {
-                Method::OneByOne => 0.0,
+            let recovered = match bound.method {
+                Method::Single => 0.0,
                 Method::AllAtATime => bound.delay_ns - worker.port_ns,
                 Method::FullBursts => 1e9,
             };
             options.extend([
                 ("--program-ns", bound.delay_ns.to_string()),
-                ("--settled-ns", settled.to_string()),
+                ("--recovered-ns", recovered.to_string()),
             ]);
         }
         options.extend(point.machine.map(|ns| ("--machine-ns", ns.to_string())));

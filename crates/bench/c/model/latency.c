@@ -4,13 +4,13 @@
  *
  *     run --idle SECONDS
  *     run --gap CYCLES [--offsets FILE] [--packets N] [--burst N] [--bytes N] [--bits N] [--envelope CYCLES,...] [--found CYCLES]
- *         [--program-ns N] [--machine-ns N] [--settled-ns N]
+ *         [--program-ns N] [--machine-ns N] [--recovered-ns N]
  *
  * The first polls without packets and prints the gaps between two polls. The second prints the capacity without a gap, or the
  * delays with one: FILE has the times of a cycle of packets, as 64-bit numbers of TSC cycles. `--envelope` is the most that a burst of 1, 2,
  * ... packets may take until the next poll, `--found` the most until an idle worker finds a packet; more is a stall, which
  * marks all packets until the ring is empty, or until two bursts in a row have taken all packets without a stall and within
- * `--settled-ns`. The other two are bounds: how many packets are above them is counted.
+ * `--recovered-ns`. The other two are bounds: how many packets are above them is counted.
  */
 #define _GNU_SOURCE
 #define LOOP_HICCUP_NS 1000.0
@@ -90,12 +90,12 @@ struct sums {
 
 /* Goes through all bursts: marks what stalls have touched, and counts by window. */
 static struct sums judged(const struct loop *l, const uint64_t *envelope, uint64_t found_max, double program_ns, double machine_ns,
-                          double settled_ns, double gap)
+                          double recovered_ns, double gap)
 {
     struct sums sums = {0};
     const double ghz = peer_tsc_ghz();
     const uint64_t program = (uint64_t)(program_ns * ghz), machine = (uint64_t)(machine_ns * ghz);
-    const uint64_t settled = (uint64_t)(settled_ns * ghz);
+    const uint64_t recovered = (uint64_t)(recovered_ns * ghz);
     uint64_t i = 0, window = 0;
     bool is_marked = false, is_above = false, was_calm = false;
     uint64_t whole = 0;
@@ -134,7 +134,7 @@ static struct sums judged(const struct loop *l, const uint64_t *envelope, uint64
                 l->latencies[i] &= ~LOOP_MARKED;
         }
         bool is_calm = !is_stalled && burst->is_all;
-        if (is_calm && was_calm && whole + burst->whole <= settled)
+        if (is_calm && was_calm && whole + burst->whole <= recovered)
             is_marked = false;
         was_calm = is_calm;
         whole = burst->whole;
@@ -276,7 +276,7 @@ int main(int argc, char **argv)
         struct sums sums = judged(&l, envelope, strtoull(peer_option(argc, argv, "--found", "4000000000"), NULL, 10),
                                   atof(peer_option(argc, argv, "--program-ns", "1e9")),
                                   atof(peer_option(argc, argv, "--machine-ns", "1e9")),
-                                  atof(peer_option(argc, argv, "--settled-ns", "0")), phase.gap);
+                                  atof(peer_option(argc, argv, "--recovered-ns", "0")), phase.gap);
         printf(",\"mean_ns\":%.1f,\"stalls\":%llu,\"stalled_us\":%.1f,\"marked\":%llu,\"above_program\":%llu,\"unexplained\":%llu,"
                "\"above_machine\":%llu,\"windows\":%llu,\"windows_above\":%llu,\"hiccups\":%llu,\"hiccup_us\":%.0f,"
                "\"generator_hiccups\":%llu,\"held_us\":%.0f",

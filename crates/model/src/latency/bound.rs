@@ -50,7 +50,7 @@ pub struct Offload {
     pub n_workers: u32,
 }
 
-/// What the rate is limited by.
+/// The part that limits the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     Core,
@@ -62,7 +62,7 @@ pub enum Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// From an empty ring.
-    OneByOne,
+    Single,
     /// From two bursts one behind the other that have taken all, within the bound.
     AllAtATime,
     /// From a burst that has taken all.
@@ -75,7 +75,7 @@ pub struct Bound {
     pub method: Method,
     /// Packets in the ring, those of the burst under way included.
     pub backlog: f64,
-    /// What would be overloaded first.
+    /// The part that would be overloaded first.
     pub limit: Limit,
 }
 
@@ -99,7 +99,7 @@ impl Worker {
             return None;
         }
         let bounds = [
-            self.one_by_one(traffic, stalls).map(|delay| (delay, Method::OneByOne)),
+            self.one_by_one(traffic, stalls).map(|delay| (delay, Method::Single)),
             self.all_at_a_time(traffic, stalls).map(|delay| (delay, Method::AllAtATime)),
             Some((self.full_bursts(traffic, stalls), Method::FullBursts)),
         ];
@@ -200,8 +200,8 @@ impl Port {
         let (rate, latency) = worker.service(traffic, stalls);
         let least = rate.min(1.0 / packet.max(f64::MIN_POSITIVE));
         // A packet is sent at the rate of the port once it is begun (Mohammadpour et al. 2019).
-        let together = latency + packet + traffic.sigma / least - (1.0 / least - packet);
-        Some(apart.min(together))
+        let jointly = latency + packet + traffic.sigma / least - (1.0 / least - packet);
+        Some(apart.min(jointly))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::random::Random;
 use crate::simulation::OffloadWorkers;
 use std::collections::VecDeque;
 
-/// What bursts cost.
+/// Costs of bursts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Service {
     /// A burst costs `burst_ns`, and each of its packets one of the costs with its share. Shares add up to 1.
@@ -37,7 +37,7 @@ pub struct Scene {
     pub ring: u64,
     pub poll_ns: f64,
     pub port_ns: f64,
-    /// Of a port that sends the packets.
+    /// Time of a byte at the port that sends the packets; `None`: no port.
     pub ns_per_byte: Option<f64>,
     pub offload: Option<Offload>,
     /// Stalls: their number in a nanosecond, and their lengths.
@@ -47,7 +47,7 @@ pub struct Scene {
 /// Delays of one simulation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Delays {
-    /// Of packets that were not lost, in no order.
+    /// Delays of packets that were not lost, in no order.
     pub ns: Vec<f64>,
     pub n_lost: u64,
     /// Most packets in the ring, those of the burst under way included.

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tau_is_the_longest_stall_or_several_close_together() {
+    fn tau_is_the_longest_stall_or_several_in_a_row() {
         assert_eq!(Stalls::of(&[], 0.01), Stalls { tau_ns: 0.0, share: 0.01 });
         assert_eq!(Stalls::of(&[(0.0, 5.0), (1e6, 30.0), (2e6, 4.0)], 0.01).tau_ns, 30.0);
         // 300 ns later a hundredth of that is granted.

@@ -15,7 +15,7 @@ pub enum ModelCommand {
     Cpu(Box<ModelCpuArgs>),
     /// Delays of packets through a worker that polls: bounds, percentiles, the ring; or measured beside them
     Latency(Box<ModelLatencyArgs>),
-    /// What processors, network processors, FPGAs and switch chips are good at, with our figures
+    /// Strengths of processors, network processors, FPGAs and switch chips, with our figures
     Targets,
     /// Measure what components of programs cost on this machine, for `siding model cpu`
     Calibrate(bench::CalibrateArgs),

@@ -132,7 +132,7 @@ impl Setting<'_> {
         Ok(Setting { args, packets, worker, capacity, offload, pattern, sizes, traffic })
     }
 
-    /// The same at a load of this many percent; `None` if the pattern has no such rate.
+    /// The traffic at a load of this many percent; `None` if the pattern has no such rate.
     fn at_load(&self, percent: f64) -> Option<Traffic> {
         Traffic::new(self.pattern.clone(), percent / 100.0 * self.capacity, self.sizes.clone()).ok()
     }
