@@ -33,13 +33,25 @@
 #define LOOP_BURST_MAX 32u
 #define LOOP_PLAIN_OF 64u
 #define LOOP_LINE __attribute__((aligned(64)))
+#ifndef LOOP_HICCUP_NS
 #define LOOP_HICCUP_NS 10000.0
+#endif
+/* A gap within the processing that is judged. */
+#ifndef LOOP_SLOW_NS
+#define LOOP_SLOW_NS LOOP_HICCUP_NS
+#endif
 /* Processor time that a thread lacks when it was not running; the clock and the time stamp counter differ by less. */
 #define LOOP_STOLEN_NS 3000.0
 /* Only for gaps so long is the host's share looked up: it is counted in units of 10 ms, and reading it takes 50 us. */
 #define LOOP_STEAL_NS 1e6
 /* A packet for which the worker has waited so long after it was due. */
+#ifndef LOOP_LATE_NS
 #define LOOP_LATE_NS 2000.0
+#endif
+/* A packet that the generator sends so long after it was due is marked, too. */
+#ifndef LOOP_SENT_LATE_NS
+#define LOOP_SENT_LATE_NS LOOP_HICCUP_NS
+#endif
 /* The time between two readings of processor time is this at least, so that they cost nothing. */
 #define LOOP_READ_NS 1e6
 /* Bytes behind the first one of a packet with the time when it should have been sent. */
@@ -87,6 +99,10 @@ struct loop_phase {
     uint32_t known_bits;
     /* TSC cycles between two packets; 0: as fast as the worker takes them. */
     double gap;
+    /* For each packet of a cycle of `n_offsets` its time in TSC cycles from the beginning of the cycle, which lasts `n_offsets` times
+       the gap; NULL: all gaps are equal. */
+    const uint64_t *offsets;
+    uint64_t n_offsets;
 };
 
 enum loop_class { LOOP_INSERT, LOOP_HIT, LOOP_PLAIN };
@@ -101,6 +117,19 @@ struct loop_meter {
     uint64_t at;
     int core;
     uint64_t n_steals;
+};
+
+/* One burst. */
+struct loop_burst {
+    /* TSC cycles until its packets were through, and until the next poll. */
+    uint32_t through, whole;
+    uint16_t n;
+    /* The ring was empty at the poll before. */
+    bool is_first;
+    /* It took all packets of the ring. */
+    bool is_all;
+    /* A hiccup since the burst before, or a late packet in it. */
+    bool is_stalled;
 };
 
 struct loop {
@@ -120,6 +149,9 @@ struct loop {
     uint64_t held_cycles;
     double slices[LOOP_SLICES_MAX];
     size_t n_slices;
+    /* Room for as many bursts as packets; NULL: they are not recorded. */
+    struct loop_burst *bursts;
+    uint64_t n_bursts;
     /* Set by the worker when it begins. */
     uint64_t start LOOP_LINE;
     /* Packets that were sent, and that were processed. */
@@ -262,6 +294,8 @@ static void *loop_generate(void *argument)
     const struct loop_layout layout = l->subject->layout;
     const uint64_t hiccup = (uint64_t)(LOOP_HICCUP_NS * peer_tsc_ghz());
     uint64_t n_new = phase.first_new, n_known = 0, n_free = LOOP_SLOTS, n_sent = 0, start;
+    const uint64_t sent_late = (uint64_t)(LOOP_SENT_LATE_NS * peer_tsc_ghz());
+    uint64_t turn = 0, in_turn = 0;
     loop_pin(l->cores[0]);
     loop_meter_begin(&l->generator, l->cores[0]);
     while ((start = __atomic_load_n(&l->start, __ATOMIC_ACQUIRE)) == 0)
@@ -269,6 +303,13 @@ static void *loop_generate(void *argument)
     uint64_t last = peer_tsc();
     for (uint64_t i = 0; i < phase.n_packets; i++) {
         uint64_t due = start + (uint64_t)((double)i * phase.gap), now;
+        if (phase.offsets) {
+            due = start + (uint64_t)((double)turn * phase.gap) + phase.offsets[in_turn];
+            if (++in_turn == phase.n_offsets) {
+                in_turn = 0;
+                turn += phase.n_offsets;
+            }
+        }
         if (i == n_free) {
             __atomic_store_n(&l->n_filled, n_sent = i, __ATOMIC_RELEASE);
             while (n_free = __atomic_load_n(&l->n_done, __ATOMIC_ACQUIRE) + LOOP_SLOTS, i == n_free)
@@ -301,6 +342,8 @@ static void *loop_generate(void *argument)
             }
             last = now;
         } while (now < due);
+        /* The lowest bit says that it is late: a cycle more or less does not matter. */
+        due = (due & ~UINT64_C(1)) | (phase.gap > 0 && now > due + sent_late);
         memcpy(packet + LOOP_DUE_AT, &due, sizeof due);
         if (phase.gap > 0 || i + 1 - n_sent >= LOOP_TOLD_TOGETHER)
             __atomic_store_n(&l->n_filled, n_sent = i + 1, __ATOMIC_RELEASE);
@@ -325,18 +368,26 @@ static inline void loop_work(struct loop *l)
     const double ghz = peer_tsc_ghz();
     const uint64_t n_packets = l->phase.n_packets, hiccup = (uint64_t)(LOOP_HICCUP_NS * ghz);
     const uint64_t late = (uint64_t)(LOOP_LATE_NS * ghz), reading = (uint64_t)(LOOP_READ_NS * ghz);
+    const uint64_t slow = (uint64_t)(LOOP_SLOW_NS * ghz);
     const bool is_paced = l->phase.gap > 0;
+    struct loop_burst *burst = NULL;
     uint64_t n_done = 0, n_tended = 0, n_sliced = 0, slice = 0;
-    bool is_marked = false, was_empty = false;
+    bool is_marked = false, was_empty = false, is_stalled = false;
     l->n_slices = 0;
+    l->n_bursts = 0;
     loop_meter_begin(&l->worker, l->cores[1]);
     uint64_t last = peer_tsc();
     __atomic_store_n(&l->start, last + hiccup, __ATOMIC_RELEASE);
     while (n_done < n_packets) {
         uint64_t n_there = __atomic_load_n(&l->n_filled, __ATOMIC_ACQUIRE) - n_done, before = last;
         uint64_t begin = last = __rdtsc();
+        if (burst) {
+            burst->whole = burst->through + (uint32_t)(begin - before);
+            burst = NULL;
+        }
         if (begin > before + hiccup)
-            is_marked |= loop_is_hiccup(&l->worker, begin - before, false);
+            is_stalled |= loop_is_hiccup(&l->worker, begin - before, false);
+        is_marked |= is_stalled;
         if (n_there == 0) {
             is_marked = false;
             was_empty = true;
@@ -350,6 +401,7 @@ static inline void loop_work(struct loop *l)
         }
         uint8_t *packets[LOOP_BURST_MAX];
         uint64_t dues[LOOP_BURST_MAX];
+        bool is_first = was_empty;
         uint32_t n = n_there < l->n_burst ? (uint32_t)n_there : l->n_burst;
         for (uint32_t i = 0; i < n; i++) {
             packets[i] = loop_packet(l, n_done + i);
@@ -358,12 +410,20 @@ static inline void loop_work(struct loop *l)
         for (uint32_t i = LOOP_AHEAD; i < n_there && i < LOOP_AHEAD + n; i++)
             __builtin_prefetch(loop_packet(l, n_done + i), 1);
         /* The ring was empty at the time `before`. */
-        is_marked |= was_empty && before > dues[0] + late;
+        is_stalled |= was_empty && before > dues[0] + late;
         was_empty = false;
+        for (uint32_t i = 0; i < n; i++)
+            is_stalled |= dues[i] & 1;
+        is_marked |= is_stalled;
         l->n_wrong += s->process(l->table, packets, n, l->n_bytes, (uint64_t)((double)(begin - l->base) / ghz));
         uint64_t end = last = peer_tsc();
-        if (end > begin + hiccup)
+        if (end > begin + slow)
             is_marked |= loop_is_hiccup(&l->worker, end - begin, true);
+        if (l->bursts) {
+            burst = &l->bursts[l->n_bursts++];
+            *burst = (struct loop_burst){(uint32_t)(end - begin), (uint32_t)(end - begin), (uint16_t)n, is_first, n == n_there, is_stalled};
+        }
+        is_stalled = false;
         for (uint32_t i = 0; i < n; i++) {
             uint64_t latency = end - dues[i];
             latency = latency < LOOP_MARKED ? latency : LOOP_MARKED - 1;

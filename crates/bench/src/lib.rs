@@ -24,6 +24,7 @@ mod frontend;
 mod harness;
 mod instructions;
 mod interp;
+pub mod latency;
 mod native;
 mod programs;
 mod registers;
@@ -33,7 +34,7 @@ mod sim;
 mod state;
 mod tables;
 
-pub use args::{BenchCommand as Command, CalibrateArgs, ModelCheckArgs, ModelFormulaArgs};
+pub use args::{BenchCommand as Command, CalibrateArgs, MeasureArgs, ModelCheckArgs, ModelFormulaArgs};
 
 use console::output::Exit;
 

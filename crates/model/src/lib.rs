@@ -6,6 +6,8 @@
 //!
 //! [`asic`] packs the tables of a program into the memory blocks of a chip and places them in its stages.
 //!
+//! [`latency`] bounds the time that a packet takes through a worker that polls, and simulates its percentiles.
+//!
 //! Key types: [`asic::Chip`], [`asic::Problem`], [`asic::Placement`]; [`asynchronous::Scene`],
 //! [`asynchronous::Prediction`], [`asynchronous::Outcome`].
 //!
@@ -19,4 +21,6 @@
 pub mod asic;
 pub mod asynchronous;
 pub mod cpu;
+pub mod latency;
+mod random;
 mod simulation;

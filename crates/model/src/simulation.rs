@@ -1,25 +1,9 @@
 //! Event-driven simulation of workers and offload workers: the worker with the least time runs its next burst.
 
 use crate::asynchronous::{ARRIVED_MAX, BURST, Outcome, Scene, Way};
+use crate::random::Random;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-
-/// SplitMix64 (Steele, Lea, Flood 2014), which draws the packets that reach the block.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-
-    fn is_below(&mut self, share: f64) -> bool {
-        ((self.next() >> 11) as f64) < share * (1u64 << 53) as f64
-    }
-}
 
 #[derive(Default)]
 struct Worker {
@@ -57,14 +41,18 @@ struct Sums {
 }
 
 /// The times at which offload workers become free, and the work done so far.
-struct OffloadWorkers {
+pub(crate) struct OffloadWorkers {
     free: Vec<f64>,
     worked: f64,
 }
 
 impl OffloadWorkers {
+    pub(crate) fn new(n: u32) -> OffloadWorkers {
+        OffloadWorkers { free: vec![0.0; n as usize], worked: 0.0 }
+    }
+
     /// Serves a request that arrives at `at`; returns the time at which it is done.
-    fn serve(&mut self, at: f64, cycles: f64) -> f64 {
+    pub(crate) fn serve(&mut self, at: f64, cycles: f64) -> f64 {
         let Some(first) = self.free.iter_mut().min_by(|a, b| a.total_cmp(b)) else { return at };
         let end = first.max(at) + cycles;
         *first = end;
@@ -84,7 +72,7 @@ struct Bench<'a> {
 }
 
 pub(crate) fn run(scene: &Scene, way: Way, gap: f64, n_packets: u64, seed: u64) -> Outcome {
-    let offload_workers = OffloadWorkers { free: vec![0.0; scene.n_offload_workers as usize], worked: 0.0 };
+    let offload_workers = OffloadWorkers::new(scene.n_offload_workers);
     let mut bench =
         Bench { scene, way, gap, n_packets, offload_workers, random: Random(seed), sums: Sums::default() };
     let mut workers: Vec<Worker> = (0..scene.n_workers).map(|_| Worker::default()).collect();

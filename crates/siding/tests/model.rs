@@ -1,5 +1,8 @@
 //! `siding model asic` from outside: reports, JSON, pictures, errors.
 
+#[path = "model/latency.rs"]
+mod latency;
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -4,6 +4,8 @@ mod apps;
 mod latency;
 mod throughput;
 
+pub(crate) use self::latency::{UDP, files as latency_files};
+
 use crate::args::{BenchStateArgs, StateFigureArg};
 use console::output::{self, Exit};
 

@@ -375,6 +375,19 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             ("siding model extern --cost 100,1000", ""),
             ("siding model extern --share 10 --workers 4 --json", "for scripts"),
             ("siding model asic router.p4", "whether the program fits a chip of twelve stages"),
+            ("siding model latency --cycles 300 --load 80", "delays of packets"),
+        ],
+    ),
+    (
+        "model latency",
+        &[
+            ("siding model latency --cycles 300 --load 80", "equal gaps, 80 % of what a core takes"),
+            ("siding model latency --cycles 200:0.9,1500:0.1 --arrivals poisson", "two kinds of packets"),
+            (
+                "siding model latency --cycles 300 --trace in.pcap --stall 4000 --port 10",
+                "a capture, stalls of 4 ms, a port",
+            ),
+            ("siding model latency --check --quick", "the model beside measurements of this machine"),
         ],
     ),
     (

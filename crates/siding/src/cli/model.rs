@@ -1,5 +1,6 @@
 //! `siding model`: what packets would cost.
 
+use super::latency::ModelLatencyArgs;
 use super::{FrontEndArgs, SweepArgs};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -12,6 +13,10 @@ pub enum ModelCommand {
     Asic(Box<ModelAsicArgs>),
     /// Processor cores: the cycles of a program's packets, before anything is compiled
     Cpu(Box<ModelCpuArgs>),
+    /// Delays of packets through a worker that polls: bounds, percentiles, the ring; or measured beside them
+    Latency(Box<ModelLatencyArgs>),
+    /// Strengths of processors, network processors, FPGAs and switch chips, with our figures
+    Targets,
     /// Measure what components of programs cost on this machine, for `siding model cpu`
     Calibrate(bench::CalibrateArgs),
     /// The published formula for exact tables, with the parameters of this machine

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 const MAIN: &str = "crates/bench/c/state/latency.c";
 const ADDRESS: Example<'static> =
     Example { name: "latency_address.p4", text: include_str!("../../../programs/latency_address.p4") };
-const UDP: Example<'static> =
+pub(crate) const UDP: Example<'static> =
     Example { name: "latency_udp.p4", text: include_str!("../../../programs/latency_udp.p4") };
 /// The programs by their names in the harness: the field that is the key.
 const PROGRAMS: [(&str, Example<'static>); 2] = [("address", ADDRESS), ("udp", UDP)];
@@ -142,14 +142,22 @@ fn points(extent: &Extent) -> Vec<Point> {
     points
 }
 
-fn compile(example: &Example<'_>, compiling: &Compiling) -> Result<PathBuf, Exit> {
+/// The files of a harness whose subject is this program, with their paths.
+pub(crate) fn files(example: &Example<'_>) -> Result<Vec<(&'static str, String)>, Exit> {
     let text = Prepared::new(&example.load()?, example.name)?.c_text(codegen::Options::default());
-    let files = [
-        (MAIN, include_str!("../../../c/state/latency.c")),
-        ("crates/bench/c/state/program.c", text.as_str()),
-        ("crates/bench/peers/open_loop.h", include_str!("../../../peers/open_loop.h")),
-    ];
-    harness::compile(MAIN, &files, compiling)
+    Ok(vec![
+        ("crates/bench/c/state/subject.h", include_str!("../../../c/state/subject.h").to_owned()),
+        ("crates/bench/c/state/program.c", text),
+        ("crates/bench/peers/open_loop.h", include_str!("../../../peers/open_loop.h").to_owned()),
+    ])
+}
+
+fn compile(example: &Example<'_>, compiling: &Compiling) -> Result<PathBuf, Exit> {
+    let files = files(example)?;
+    let others = files.iter().map(|(path, text)| (*path, text.as_str()));
+    let all: Vec<_> =
+        std::iter::once((MAIN, include_str!("../../../c/state/latency.c"))).chain(others).collect();
+    harness::compile(MAIN, &all, compiling)
 }
 
 pub(super) fn measure(args: &BenchStateArgs) -> Result<(), Exit> {

@@ -3,6 +3,7 @@
 mod asic;
 mod asic_report;
 mod cpu;
+mod latency;
 mod offload;
 
 use crate::cli::ModelCommand;
@@ -15,6 +16,8 @@ pub fn run(command: &ModelCommand, matches: &ArgMatches) -> Exit {
         ModelCommand::Extern(args) => offload::run(args, matches),
         ModelCommand::Asic(args) => asic::run(args, matches),
         ModelCommand::Cpu(args) => cpu::run(args, matches),
+        ModelCommand::Latency(args) => latency::run(args),
+        ModelCommand::Targets => latency::targets(),
         ModelCommand::Calibrate(args) => bench::cpu::calibrate(args),
         ModelCommand::Formula(args) => bench::cpu::formula(args),
         ModelCommand::Check(args) => bench::cpu::check(args),
