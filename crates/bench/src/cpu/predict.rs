@@ -97,9 +97,8 @@ fn set_entries(counted: &mut Counted, table: usize, n: u64) {
 
 /// The table of this name, or the only one whose name ends so.
 fn find(counted: &Counted, wanted: &str) -> Result<usize, String> {
-    let is_it = |name: &str| {
-        name == wanted || name.strip_suffix(wanted).is_some_and(|rest| rest.ends_with('.'))
-    };
+    let is_it =
+        |name: &str| name == wanted || name.strip_suffix(wanted).is_some_and(|rest| rest.ends_with('.'));
     let found: Vec<usize> =
         counted.tables.iter().enumerate().filter(|(_, table)| is_it(&table.name)).map(|(i, _)| i).collect();
     let names = || counted.tables.iter().map(|table| table.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -121,7 +120,8 @@ impl Answer {
         let mut lines = std::collections::BTreeMap::<u32, f64>::new();
         for (span, counts) in &self.counted.work.places {
             if let Some(location) = self.sources.locate(*span) {
-                *lines.entry(location.line).or_default() += model::cpu::fit::cycles(&self.profile.components, counts);
+                *lines.entry(location.line).or_default() +=
+                    model::cpu::fit::cycles(&self.profile.components, counts);
             }
         }
         let mut lines: Vec<(u32, f64)> = lines.into_iter().filter(|(_, cycles)| *cycles > 0.0).collect();
@@ -134,14 +134,18 @@ impl Answer {
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.n_packets == 0 {
-            warnings.push("no packets were given: all ways have equal shares, and all lookups hit".to_owned());
+            warnings
+                .push("no packets were given: all ways have equal shares, and all lookups hit".to_owned());
         }
         if !self.prediction.unknown.is_empty() {
             let names: Vec<&str> = self.prediction.unknown.iter().map(|component| component.name()).collect();
-            warnings.push(format!("the profile has no cycles for {}, which count as nothing", names.join(", ")));
+            warnings
+                .push(format!("the profile has no cycles for {}, which count as nothing", names.join(", ")));
         }
         if self.cores.iter().any(|n| *n > 1) {
-            warnings.push("several cores are taken to be as fast as one each: they share caches and memory".to_owned());
+            warnings.push(
+                "several cores are taken to be as fast as one each: they share caches and memory".to_owned(),
+            );
         }
         warnings
     }
@@ -159,9 +163,10 @@ impl Answer {
         });
         let lines = self.lines();
         let lines = lines.iter().map(|(line, cycles)| json!({ "line": line, "cycles": rounded(*cycles) }));
-        let cores = self.cores.iter().map(|n| {
-            json!({ "cores": n, "mpps": rounded(self.mpps(self.prediction.cycles, *n)) })
-        });
+        let cores = self
+            .cores
+            .iter()
+            .map(|n| json!({ "cores": n, "mpps": rounded(self.mpps(self.prediction.cycles, *n)) }));
         let what_if = self.what_if.iter().map(|(table, n, cycles)| {
             json!({ "table": table, "entries": n, "cycles": rounded(*cycles), "mpps": rounded(self.mpps(*cycles, 1)) })
         });
@@ -185,15 +190,11 @@ impl Answer {
         );
         let mut rows = vec![["component", "per packet", "cycles", "share"].map(str::to_owned).to_vec()];
         for (component, n, cycles) in &prediction.components {
-            rows.push(vec![
-                label(*component),
-                format!("{n:.2}"),
-                format!("{cycles:.1}"),
-                share(*cycles),
-            ]);
+            rows.push(vec![label(*component), format!("{n:.2}"), format!("{cycles:.1}"), share(*cycles)]);
         }
         text += &report::aligned(&rows);
-        let used = || self.counted.tables.iter().zip(&prediction.tables).filter(|(table, _)| table.lookups > 0.0);
+        let used =
+            || self.counted.tables.iter().zip(&prediction.tables).filter(|(table, _)| table.lookups > 0.0);
         if used().next().is_some() {
             let head = ["table", "structure", "entries", "working set", "lookups", "cycles", "share"];
             let mut rows = vec![head.map(str::to_owned).to_vec()];
@@ -224,7 +225,12 @@ impl Answer {
         if !self.what_if.is_empty() {
             let mut rows = vec![["table", "entries", "cycles", "M/s"].map(str::to_owned).to_vec()];
             rows.extend(self.what_if.iter().map(|(table, n, cycles)| {
-                vec![table.clone(), report::short(*n), format!("{cycles:.0}"), format!("{:.2}", self.mpps(*cycles, 1))]
+                vec![
+                    table.clone(),
+                    report::short(*n),
+                    format!("{cycles:.0}"),
+                    format!("{:.2}", self.mpps(*cycles, 1)),
+                ]
             }));
             text += &format!("\n{}", report::aligned(&rows));
         }
