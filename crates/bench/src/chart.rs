@@ -88,7 +88,9 @@ text { fill: #222 } .page { fill: #fff } .grid { stroke: #ddd } .axis { stroke: 
 </style>
 ";
 
+/// Text as content or attribute. Control characters, which XML does not have, become question marks.
 fn escaped(text: &str) -> String {
+    let text = text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "?");
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -73,6 +73,9 @@ fn reproduce(args: &ReproduceArgs, caller: &Caller<'_>) -> Result<Exit, Problem>
     check_output(&args.output)?;
     let state = args.state.clone().unwrap_or_else(|| beside(&args.output));
     let mut store = Store::open(&state, size, &all, env!("CARGO_PKG_VERSION"))?;
+    // Before anything runs, as the file may be replaced meanwhile.
+    let program = std::env::current_exe()
+        .map_err(|error| (format!("cannot find siding: {error}"), Exit::Environment))?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         let _ = signal_hook::flag::register(signal, Arc::clone(&stop));
@@ -106,7 +109,7 @@ fn reproduce(args: &ReproduceArgs, caller: &Caller<'_>) -> Result<Exit, Problem>
             statuses.push((part.name, Status::Missing(missing)));
             continue;
         }
-        match runner::run(part, size, &store, &stop, &|elapsed| progress.tick(i, elapsed)) {
+        match runner::run(&program, part, size, &store, &stop, &|elapsed| progress.tick(i, elapsed)) {
             Some(record) => {
                 let failed = record.error.as_deref().and_then(|error| error.lines().last());
                 let end = failed
@@ -133,7 +136,9 @@ fn reproduce(args: &ReproduceArgs, caller: &Caller<'_>) -> Result<Exit, Problem>
         true => format!("{}\n", summary(&page, &args.output)),
         false => described(&page, &args.output),
     });
-    let has_failed = page.entries.iter().any(|entry| matches!(entry.status, Status::Failed(_)));
+    let is_mine = |entry: &&Entry| mine.iter().any(|part| part.name == entry.part.name);
+    let has_failed =
+        page.entries.iter().filter(is_mine).any(|entry| matches!(entry.status, Status::Failed(_)));
     Ok(if has_failed { Exit::Failed } else { Exit::Ok })
 }
 

@@ -4,6 +4,9 @@ use console::tools;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// The word for a build without full optimisation.
+pub const DEVELOPMENT: &str = "a build for development";
+
 fn read(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
@@ -44,10 +47,7 @@ pub fn facts(version: &str) -> Value {
         ("C compiler", compiler.unwrap_or_else(|| "none".to_owned())),
         (
             "Siding",
-            format!(
-                "{version}, {}",
-                if cfg!(debug_assertions) { "a build for development" } else { "a release build" }
-            ),
+            format!("{version}, {}", if cfg!(debug_assertions) { DEVELOPMENT } else { "a release build" }),
         ),
     ];
     json!(all.map(|(name, value)| [name.to_owned(), value]))

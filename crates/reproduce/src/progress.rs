@@ -104,7 +104,7 @@ impl Progress {
 /// `40 s`, `4 min`
 pub fn duration(seconds: f64) -> String {
     match seconds {
-        seconds if seconds < 90.0 => format!("{seconds:.0} s"),
+        seconds if seconds < 90.0 => format!("{:.0} s", seconds.max(1.0)),
         seconds => format!("{:.0} min", seconds / 60.0),
     }
 }

@@ -9,6 +9,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -35,7 +36,7 @@ pub fn missing(part: &Part, size: Size, store: &Store, caller: &Caller) -> Optio
             let command: Vec<&str> =
                 words.iter().take_while(|word| !word.starts_with('-')).map(String::as_str).collect();
             return of(
-                format!("this build of Siding has no `siding {}`", command.join(" ")),
+                format!("this build has no command “siding {}”", command.join(" ")),
                 "build a version that has it",
             );
         }
@@ -72,6 +73,7 @@ enum Ended {
 
 /// Runs all commands of a part; `None` when the user has stopped it. `tick` is called while they run.
 pub fn run(
+    program: &Path,
     part: &Part,
     size: Size,
     store: &Store,
@@ -97,7 +99,7 @@ pub fn run(
         }
         let dir = store.dir().display().to_string();
         let words: Vec<String> = words.iter().map(|word| word.replace(STATE, &dir)).collect();
-        match output_of(&words, limit, begin, stop, tick) {
+        match output_of(program, &words, limit, begin, stop, tick) {
             Ok(value) => outputs.push((label.clone(), value)),
             Err(Ended::Stopped) => return None,
             Err(Ended::Failed(reason)) => error = Some(reason),
@@ -112,6 +114,7 @@ pub fn run(
 
 /// The JSON that a command prints. A missed goal (code 1) is a result as well.
 fn output_of(
+    program: &Path,
     words: &[String],
     limit: Duration,
     begin: Instant,
@@ -119,8 +122,7 @@ fn output_of(
     tick: &dyn Fn(Duration),
 ) -> Result<Value, Ended> {
     let failed = |reason: String| Ended::Failed(reason);
-    let own = std::env::current_exe().map_err(|error| failed(format!("cannot find siding: {error}")))?;
-    let mut command = Command::new(own);
+    let mut command = Command::new(program);
     // A group of its own, which has the switches that a benchmark starts as well.
     command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|error| failed(format!("cannot start siding: {error}")))?;
@@ -191,7 +193,7 @@ mod tests {
         let judge =
             |code: i32, out: &str, err: &str| judged(&words, ExitStatus::from_raw(code << 8), out, err);
         assert!(matches!(judge(0, "{\"a\":1}\n", ""), Ok(value) if value["a"] == 1));
-        assert!(matches!(judge(1, "{}", "warning"), Ok(_)));
+        assert!(judge(1, "{}", "warning").is_ok());
         for (code, out, err, words) in [
             (0, "no", "", "siding bench has printed no JSON"),
             (4, "{}", "error: x\n", "siding bench has ended with code 4\nerror: x"),

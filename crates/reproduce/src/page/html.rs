@@ -49,6 +49,15 @@ pub fn table(caption: &str, rows: &[Vec<String>]) -> String {
     out
 }
 
+/// Names and values, a row each.
+pub fn facts(rows: &[(String, String)]) -> String {
+    let row = |(name, value): &(String, String)| {
+        format!("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escaped(name), escaped(value))
+    };
+    let rows: String = rows.iter().map(row).collect();
+    format!("<div class=\"wide\"><table>\n<tbody>\n{rows}</tbody>\n</table></div>\n")
+}
+
 fn is_number(text: &str) -> bool {
     let text = text.trim_start_matches(['-', '−']);
     text.starts_with(|c: char| c.is_ascii_digit())

@@ -169,6 +169,12 @@ impl Page {
         if !size.is_empty() {
             let _ = writeln!(out, "<p class=\"notice\">{size}</p>");
         }
+        if fact("Siding").contains(machine::DEVELOPMENT) {
+            out.push_str(
+                "<p class=\"notice\">This build of Siding is one for development: what it does itself is slow. Generated C is not \
+                 concerned.</p>\n",
+            );
+        }
         if machine::has_shared_cores(&self.machine) {
             out.push_str(
                 "<p class=\"notice\">No processor is kept free from other programs. Compare numbers within a figure, not with those of \
@@ -201,7 +207,12 @@ impl Page {
             "<thead><tr><th scope=\"col\">part</th><th scope=\"col\"></th><th scope=\"col\">as published</th><th scope=\"col\">beyond</th>\
              <th scope=\"col\">differs</th><th scope=\"col\">goals met</th><th scope=\"col\">took</th></tr></thead>\n<tbody>\n",
         );
+        let mut research = None;
         for entry in &self.entries {
+            if research.replace(entry.part.research) != Some(entry.part.research) {
+                let title = escaped(entry.part.research.title());
+                let _ = writeln!(out, "<tr><th scope=\"colgroup\" colspan=\"7\">{title}</th></tr>");
+            }
             let goals = entry.goals();
             let n_met = goals.iter().filter(|goal| goal["met"] == true).count();
             let is_done = entry.status == Status::Done;
@@ -226,10 +237,9 @@ impl Page {
         }
         out.push_str("</tbody></table></div>\n<h3 id=\"machine\">The machine</h3>\n");
         let facts = self.machine.as_array().into_iter().flatten();
-        let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
-        let mut rows = vec![vec!["fact".to_owned(), "value".to_owned()]];
-        rows.extend(facts.map(|fact| vec![text(&fact[0]), text(&fact[1])]));
-        out.push_str(&html::table("", &rows));
+        let rows: Vec<(String, String)> =
+            facts.map(|fact| (word_at(fact, 0).to_owned(), word_at(fact, 1).to_owned())).collect();
+        out.push_str(&html::facts(&rows));
     }
 
     /// Goals that are missed; those that are met are with their parts.

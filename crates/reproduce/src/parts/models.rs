@@ -66,7 +66,7 @@ pub const PARTS: &[Part] = &[
                 size.of([" --quick", " --quick", ""])
             ))
         },
-        estimate_s: [60.0, 60.0, 200.0],
+        estimate_s: [50.0, 50.0, 200.0],
         needs: PROFILED,
         files: &[],
         read: check,
