@@ -75,7 +75,7 @@ const N_COLOURS: usize = 8;
 const DASHES: [&str; 4] = ["", "7 4", "2 3", "9 3 2 3"];
 
 /// Colours that are distinguishable with any colour vision (Okabe, Ito); black is white on dark pages.
-const STYLE: &str = "<style>
+pub const STYLE: &str = "<style>
 text { fill: #222 } .page { fill: #fff } .grid { stroke: #ddd } .axis { stroke: #777 }
 .line { fill: none; stroke: currentColor; stroke-width: 2 } .mark { fill: currentColor; stroke: currentColor }
 .published .line { stroke-width: 1 } .published .mark { fill: none; stroke-width: 2 } .note { font-size: 12px }
@@ -88,7 +88,9 @@ text { fill: #222 } .page { fill: #fff } .grid { stroke: #ddd } .axis { stroke: 
 </style>
 ";
 
+/// Text as content or attribute. Control characters, which XML does not have, become question marks.
 fn escaped(text: &str) -> String {
+    let text = text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "?");
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -99,7 +101,15 @@ fn text(svg: &mut String, [x, y]: [f64; 2], anchor: &str, words: &str) {
 
 pub fn svg(chart: &Chart) -> String {
     let drawn = drawing(chart);
-    framed(&chart.title, (drawn.width, drawn.height), &drawn.marks)
+    let title = format!("<title>{}</title>\n{STYLE}", escaped(&chart.title));
+    framed("", &title, (drawn.width, drawn.height), &drawn.marks)
+}
+
+/// A chart for an HTML page that has [`STYLE`] in its head, with a description for readers who do not see it.
+pub fn inline(chart: &Chart, description: &str) -> String {
+    let drawn = drawing(chart);
+    let label = format!(" aria-label=\"{}\"", escaped(description));
+    framed(&label, "", (drawn.width, drawn.height), &drawn.marks)
 }
 
 /// Several charts below each other, as one picture.
@@ -109,15 +119,15 @@ pub fn page(title: &str, charts: &[Chart]) -> String {
         let _ = writeln!(all, "<g transform=\"translate(0 {height:.0})\">\n{}</g>", drawn.marks);
         (width, height) = (width.max(drawn.width), height + drawn.height);
     }
-    framed(title, (width, height), &all)
+    framed("", &format!("<title>{}</title>\n{STYLE}", escaped(title)), (width, height), &all)
 }
 
-fn framed(title: &str, (width, height): (f64, f64), marks: &str) -> String {
+/// The picture around marks: attributes, and what comes before the marks.
+fn framed(attributes: &str, head: &str, (width, height): (f64, f64), marks: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\" \
-         font-size=\"13\" role=\"img\">\n<title>{}</title>\n{STYLE}<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n\
-         {marks}</svg>\n",
-        escaped(title)
+         font-size=\"13\" role=\"img\"{attributes}>\n{head}<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n\
+         {marks}</svg>\n"
     )
 }
 
@@ -331,6 +341,14 @@ mod tests {
         assert_eq!((page.matches("<svg ").count(), page.matches("<style>").count()), (1, 1), "{page}");
         assert!(page.contains("translate(0 0)") && page.contains("translate(0 430)"), "{page}");
         assert!(page.contains(" 860\"") && page.contains(">a<") && page.contains(">b<"), "{page}");
+    }
+
+    #[test]
+    fn charts_of_html_pages_share_a_style() {
+        let chart = Chart { series: one("", vec![(10.0, 1.0)]), ..Chart::default() };
+        let svg = inline(&chart, "a \"line\"");
+        assert!(svg.contains("aria-label=\"a &quot;line&quot;\">") && !svg.contains("<style>"), "{svg}");
+        assert!(!svg[..svg.find("<g").unwrap()].contains("<title>"), "{svg}");
     }
 
     #[test]

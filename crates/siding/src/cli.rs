@@ -114,6 +114,8 @@ pub enum Command {
     /// Measure Siding itself
     #[command(subcommand)]
     Bench(bench::Command),
+    /// Make every published figure on this machine, on one page
+    Reproduce(reproduce::ReproduceArgs),
     /// Begin an extern of your own in C
     #[command(subcommand)]
     Extern(ExternCommand),

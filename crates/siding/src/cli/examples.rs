@@ -468,6 +468,20 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "reproduce",
+        &[
+            ("siding reproduce --quick", "all figures in ten minutes"),
+            (
+                "siding reproduce --quick --only hazards,async-3 -o page.html",
+                "one line of research and one part",
+            ),
+            (
+                "siding reproduce --shard 1/2 --state results",
+                "half of the parts; another machine makes the others",
+            ),
+        ],
+    ),
+    (
         "bench",
         &[
             ("siding bench forward --quick", ""),

@@ -24,6 +24,7 @@ mod own_extern;
 mod p4info;
 mod p4rt;
 mod pipeline_config;
+mod reproduce;
 mod run;
 mod script;
 pub mod shims;
@@ -69,6 +70,7 @@ pub fn run(parsed: Cli, matches: &ArgMatches) -> Exit {
         Command::Arch(args) => arch::run(&args),
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(command) => bench::run(&command),
+        Command::Reproduce(args) => reproduce::run(&args),
         Command::Extern(command) => own_extern::run(&command),
         Command::Shims(args) => shims::run(&args),
         Command::Doctor(args) => doctor::run(&args),
