@@ -71,7 +71,7 @@ fn reproduce(args: &ReproduceArgs, caller: &Caller<'_>) -> Result<Exit, Problem>
         return Ok(Exit::Ok);
     }
     check_output(&args.output)?;
-    let state = args.state.clone().unwrap_or_else(|| beside(&args.output));
+    let state = args.state.clone().unwrap_or_else(|| default_state(&args.output));
     let mut store = Store::open(&state, size, &all, env!("CARGO_PKG_VERSION"))?;
     // Before anything runs, as the file may be replaced meanwhile.
     let program = std::env::current_exe()
@@ -160,7 +160,7 @@ fn entries(all: &[&'static Part], mine: &[&Part], store: &Store, statuses: &[(&s
     all.iter().map(entry).collect()
 }
 
-fn beside(page: &Path) -> PathBuf {
+fn default_state(page: &Path) -> PathBuf {
     page.with_extension("parts")
 }
 

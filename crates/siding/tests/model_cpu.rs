@@ -79,7 +79,7 @@ fn cycles_are_the_sum_of_counts() {
 fn larger_tables_are_never_faster() {
     let mut slow = profile();
     slow["components"].as_array_mut().unwrap().push(
-        json!({ "component": "wait_together", "cycles": 0.5, "ci95": [0.5, 0.5], "n_points": 9, "is_told_apart": true }),
+        json!({ "component": "batch_wait", "cycles": 0.5, "ci95": [0.5, 0.5], "n_points": 9, "is_told_apart": true }),
     );
     let path = written("larger.json", &slow);
     let report =

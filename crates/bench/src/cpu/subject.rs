@@ -11,7 +11,7 @@ use control::{Schema, Target, Update};
 use ir::lookup::index;
 use ir::{Match, Program, TableId, Timeout};
 use model::cpu::tables::{Structure, TableUse};
-use model::cpu::{Decisions, Work};
+use model::cpu::{Component, Decisions, Work};
 use native::{BurstPacket, Bursts, Fate, Native, Path};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,6 +21,9 @@ use target::traffic::Output;
 use target::{Config, Device, Store};
 
 const BURST: usize = 32;
+const LINE_BYTES: usize = 64;
+/// Packets of more bytes do not stay in the caches of the core.
+const NEAR_BYTES: usize = 1 << 20;
 /// Room in front of a packet: what programs put there is less.
 const HEADROOM_BYTES: usize = 128;
 /// Least number of packets between two looks at the clock.
@@ -86,7 +89,10 @@ impl Subject {
         let plan = codegen::plan(program, &codegen::Options::default());
         let stays = plan.fast_path.as_ref().is_some_and(|path| path.headers_in_place.is_some());
         let moves = !stays || !decisions.keeps_headers();
-        let work = Work::new(program, &decisions, moves);
+        let mut work = Work::new(program, &decisions, moves);
+        if self.stride() * self.packets.len() > NEAR_BYTES {
+            work.total[Component::PacketLine] += (self.stride() / LINE_BYTES) as f64;
+        }
         let tables = program.tables.iter().zip(&plan.tables).map(|((id, _), planned)| {
             let structure = Structure::from_name(&planned.structure).unwrap_or(Structure::None);
             let used = Used {
@@ -102,14 +108,19 @@ impl Subject {
         Ok(Counted { work, tables })
     }
 
+    /// Bytes between packets in memory.
+    fn stride(&self) -> usize {
+        let longest = self.packets.iter().map(|(_, packet)| packet.len()).max().unwrap_or(0);
+        longest.next_multiple_of(LINE_BYTES).max(LINE_BYTES)
+    }
+
     /// The program in compiled code, with its entries.
     pub(super) fn ready(&self, cc: &CcArgs) -> Result<Ready, Exit> {
         let mut device = device(&self.loaded, &self.name, cc, &self.schema, &Config::default())?;
         self.fill(&mut device)?;
-        let slot_bytes = self.packets.iter().map(|(_, packet)| packet.len()).max().unwrap_or(0);
-        let slots = vec![vec![0; (HEADROOM_BYTES + slot_bytes).next_multiple_of(64)]; BURST];
+        let slots = vec![vec![0; HEADROOM_BYTES + self.stride()]; BURST];
         // One after the other, so that the processor fetches them ahead.
-        let stride = slot_bytes.next_multiple_of(64).max(64);
+        let stride = self.stride();
         let mut bytes = vec![0; stride * self.packets.len()];
         for (to, (_, packet)) in bytes.chunks_mut(stride).zip(&self.packets) {
             to[..packet.len()].copy_from_slice(packet);

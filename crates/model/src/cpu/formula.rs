@@ -5,7 +5,7 @@
 //!     C(n) = p ln(q n) + r        if R(n) < R_cache
 //!     C(n) = s / (t n + u) + v    otherwise
 //!
-//! Of these q is no parameter of its own, for it only shifts r: it is 1. t and u are those of R: t = k + a + 8, u = 128.
+//! The factor q is 1, for it only shifts r. t and u are those of R: t = k + a + 8, u = 128.
 
 use serde::{Deserialize, Serialize};
 

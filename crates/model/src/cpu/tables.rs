@@ -160,10 +160,7 @@ pub fn work(tables: &[TableUse], latencies: &Latencies) -> Vec<Counts> {
             (Component::DataByte, n * table.data_bytes_read),
             (Component::Suspension, n * f64::from(u8::from(table.suspends))),
             (Component::Record, n * f64::from(u8::from(table.writes_records))),
-            (
-                if table.is_staged { Component::WaitTogether } else { Component::Wait },
-                n * table.lines() * wait,
-            ),
+            (if table.is_staged { Component::BatchWait } else { Component::Wait }, n * table.lines() * wait),
         ]
         .into_iter()
         .collect()

@@ -35,6 +35,8 @@ macro_rules! components {
 components! {
     /// The packet itself: its way from the burst to its verdict.
     Packet = "packet",
+    /// Cache lines of packets that come from far away, as those of a long queue do.
+    PacketLine = "packet line from far",
     /// Headers that are read from the packet.
     Header = "header",
     /// Branches, cases of `switch` and `select`.
@@ -55,8 +57,6 @@ components! {
     MovedByte = "moved_byte",
     /// Words of 16 bits in checksums.
     ChecksumWord = "checksum_word",
-    /// Calls of actions by tables.
-    Action = "action",
     Counter = "counter",
     Meter = "meter",
     Register = "register",
@@ -88,7 +88,7 @@ components! {
     /// one line after the other. Its cost is the share that they do wait for.
     Wait = "wait for memory",
     /// Such cycles where all packets of a burst wait at once.
-    WaitTogether = "wait for memory, by bursts",
+    BatchWait = "wait for memory, by bursts",
 }
 
 impl Component {
@@ -197,7 +197,7 @@ impl Work {
                 }
             }
             let terminator = &node.terminator;
-            self.add(terminator.span, *n, &of_terminator(program, &terminator.kind));
+            self.add(terminator.span, *n, &of_terminator(&terminator.kind));
             if let TerminatorKind::Apply { table, .. } = &terminator.kind {
                 self.lookups[index(*table)] += n;
             }
@@ -341,7 +341,7 @@ fn add_expr(counts: &mut Counts, expr: &Expr) {
     }
 }
 
-fn of_terminator(program: &Program, terminator: &TerminatorKind) -> Counts {
+fn of_terminator(terminator: &TerminatorKind) -> Counts {
     let mut counts = Counts::default();
     match terminator {
         TerminatorKind::Branch { condition, .. } => {
@@ -360,10 +360,7 @@ fn of_terminator(program: &Program, terminator: &TerminatorKind) -> Counts {
         TerminatorKind::Advance { .. } | TerminatorKind::Lookahead { .. } => {
             counts[Component::Operation] += 1.0;
         }
-        TerminatorKind::Apply { keys, table, .. } => {
-            keys.iter().for_each(|key| add_expr(&mut counts, key));
-            counts[Component::Action] += f64::from(u8::from(program.tables[*table].actions.len() > 1));
-        }
+        TerminatorKind::Apply { keys, .. } => keys.iter().for_each(|key| add_expr(&mut counts, key)),
         TerminatorKind::Goto(_)
         | TerminatorKind::Call { .. }
         | TerminatorKind::Return

@@ -495,11 +495,11 @@ fn auto(results: &Results<'_>) -> Shown {
             ..Chart::default()
         });
     }
-    let n_near = goals.iter().filter(|goal| goal["met"] == true).count();
+    let n_met = goals.iter().filter(|goal| goal["met"] == true).count();
     let worst = goals.iter().filter_map(|goal| number(goal, "value")).fold(0.0, f64::max);
     if !goals.is_empty() {
         let here = format!(
-            "within 5 % of the best fixed way at {n_near} of {} points; {} % behind at the worst",
+            "within 5 % of the best fixed way at {n_met} of {} points; {} % behind at the worst",
             goals.len(),
             short(100.0 * (worst - 1.0).max(0.0))
         );
