@@ -1,7 +1,7 @@
-//! Automation of this repository: the house rules, subjects of commits, and the inner loop.
+//! Automation of this repository: the house rules, subjects of commits, the inner loop, and the run of all tests.
 //!
 //! Key items: [`tidy()`] runs all rules of [`tidy::RULES`] over a [`Tree`] and gives the [`Problem`]s. [`commits`]
-//! judges subjects, [`check`] runs the fast tests.
+//! judges subjects, [`check`] runs the fast tests, [`suite`] all of them.
 //!
 //! Invariants: a rule only reads. What a rule exempts is in `crates/xtask/rules/*.toml`, with the reason; these lists
 //! shrink and never grow by themselves.
@@ -16,6 +16,7 @@ pub mod commits;
 mod house;
 pub mod rules;
 mod source;
+pub mod suite;
 pub mod tidy;
 mod tree;
 

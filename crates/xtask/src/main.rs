@@ -8,12 +8,14 @@ const USAGE: &str = "usage: cargo xtask tidy [--exact | --bless]
        cargo xtask words [CRATE]
        cargo xtask commits [BASE..HEAD]
        cargo xtask check
+       cargo xtask test [--jobs N]
 
 tidy     checks the house rules; with --exact also that no list of exceptions is longer than needed; --bless lowers
          the counts of crates/xtask/rules/words.toml to what is there, and never raises one
 words    lists comments and words that the rules forbid, of one crate (or `rt`) or of all
 commits  judges subjects of commits, by default those since the base in crates/xtask/rules/commits.toml
-check    the inner loop: format, lints, house rules and the fast tests";
+check    the inner loop: format, lints, house rules and the fast tests
+test     all tests, N executables at a time (default: one more than cores), and those alone that cannot share the machine";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -27,6 +29,11 @@ fn main() -> ExitCode {
         ["commits"] => commits_since_base(&root),
         ["commits", range] => commits_of(&root, range),
         ["check"] => xtask::check::run(&root).map_err(|error| format!("cargo cannot be run: {error}")),
+        ["test"] => test(&root, xtask::suite::default_jobs()),
+        ["test", "--jobs", n] => match n.parse::<std::num::NonZeroUsize>() {
+            Ok(n_jobs) => test(&root, n_jobs.get()),
+            Err(error) => Err(format!("--jobs {n}: {error}")),
+        },
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -39,6 +46,10 @@ fn main() -> ExitCode {
             ExitCode::from(4)
         }
     }
+}
+
+fn test(root: &Path, n_jobs: usize) -> Result<bool, String> {
+    xtask::suite::run(root, n_jobs).map_err(|error| format!("the tests cannot be run: {error}"))
 }
 
 fn read(root: &Path) -> Result<Tree, String> {
