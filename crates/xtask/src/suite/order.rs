@@ -30,7 +30,23 @@ pub const ALONE: &[Alone] = &[
 ];
 
 /// Executables that take longest, the longest first: one that begins last ends long after the others.
-pub const LONG: &[(&str, &str)] = &[];
+pub const LONG: &[(&str, &str)] = &[
+    ("siding", "hostile"),
+    ("siding", "externs"),
+    ("siding", "build"),
+    ("native", "entities"),
+    ("siding", "bench"),
+    ("native", "stories"),
+    ("native", "state"),
+    ("native", "load"),
+    ("native", "asynchronous"),
+    ("native", "records"),
+    ("native", "large_programs"),
+    ("native", "beside"),
+    ("native", "bursts"),
+    ("siding", "p4runtime"),
+    ("siding", "migrate"),
+];
 
 /// Those that run alone, and the others with the long ones first.
 pub fn split(tests: Vec<Executable>) -> (Vec<Executable>, Vec<Executable>) {
