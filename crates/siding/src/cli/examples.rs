@@ -428,6 +428,13 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "model targets",
+        &[
+            ("siding model targets", "a table, with its sources"),
+            ("siding model targets | less", "page by page"),
+        ],
+    ),
+    (
         "model formula",
         &[
             ("siding model formula", "of the profile in siding-profile.json"),
