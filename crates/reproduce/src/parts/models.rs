@@ -230,7 +230,7 @@ fn check(results: &Results<'_>) -> Shown {
     shown
 }
 
-/// Percentiles and bounds, under whatever names lines have: their numbers in nanoseconds.
+/// The conditions of the check that hold.
 fn latency(results: &Results<'_>) -> Shown {
     let mut shown = Shown::default();
     let value = results.first();
