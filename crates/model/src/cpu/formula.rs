@@ -1,9 +1,11 @@
 //! The published cycles of an exact table on one core, in their own form: logarithmic while the table lies in the cache, a curve
 //! towards the time of memory when it does not ("Key Properties of Programmable Data Plane Targets").
 //!
-//!     R(n) = 128 + n (k + a + 8)                      bytes of n entries
-//!     C(n) = p ln(q n) + r        if R(n) < R_cache
-//!     C(n) = s / (t n + u) + v    otherwise
+//! ```text
+//! R(n) = 128 + n (k + a + 8)                      bytes of n entries
+//! C(n) = p ln(q n) + r        if R(n) < R_cache
+//! C(n) = s / (t n + u) + v    otherwise
+//! ```
 //!
 //! The factor q is 1, for it only shifts r. t and u are those of R: t = k + a + 8, u = 128.
 
