@@ -333,7 +333,7 @@ fn calibration(idle: &Line, runs: &[Line], ghz: f64, capacity: f64) -> Option<Ca
         poll_ns: idle.cycles / ghz,
         port_ns: found_most.max(LATE_NS + quantiles.get(P50)?),
     };
-    // Where the largest costs are far above the usual ones, there is a bound for lower loads only.
+    // Largest costs far above the usual ones leave a bound for lower loads only.
     let worker = [LOAD_OF_RATIO, 60, 40, 20].into_iter().find_map(|load| {
         let traffic = Envelope { sigma: 1.0, rate: ghz / capacity * f64::from(load) / 100.0 };
         worker_of(&costs, &template, &traffic, &Stalls::NONE)

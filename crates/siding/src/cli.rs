@@ -12,6 +12,7 @@ mod live;
 mod migrate;
 mod model;
 mod native;
+mod number;
 mod own_extern;
 mod p4rt;
 mod shims;

@@ -94,7 +94,8 @@ impl Subject {
             work.total[Component::PacketLine] += (self.stride() / LINE_BYTES) as f64;
         }
         let tables = program.tables.iter().zip(&plan.tables).map(|((id, _), planned)| {
-            let structure = Structure::from_name(&planned.structure).unwrap_or(Structure::None);
+            let structure = Structure::from_name(&planned.structure)
+                .ok_or_else(|| bug(&format!("no lookup structure is called {}", planned.structure)))?;
             let used = Used {
                 decisions: &decisions,
                 work: &work,
@@ -102,9 +103,9 @@ impl Subject {
                 is_staged: matches!(planned.staging, Staging::Suspends(_) | Staging::Prefetched(_)),
                 suspends: matches!(planned.staging, Staging::Suspends(_)),
             };
-            used.table(program, id, structure, &device.switch.runner)
+            Ok(used.table(program, id, structure, &device.switch.runner))
         });
-        let tables = tables.collect();
+        let tables = tables.collect::<Result<_, Exit>>()?;
         Ok(Counted { work, tables })
     }
 

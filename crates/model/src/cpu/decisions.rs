@@ -12,9 +12,8 @@ use trace::{Event, LookupOutcome, Observer, Variables};
 pub struct Decisions {
     ways: HashMap<(Span, Decision), Ways>,
     blocks: HashMap<BlockId, u64>,
-    /// Times that each action was run by a lookup, by its number in the table.
-    actions: HashMap<TableId, Vec<u64>>,
-    hits: HashMap<TableId, u64>,
+    /// Actions that lookups ran, by their numbers in the table; a default action may be none of them.
+    actions: HashMap<TableId, Ways>,
     /// Serial numbers of the entries that were hit.
     touched: HashMap<TableId, HashSet<u64>>,
     n_extracted_bits: u64,
@@ -62,23 +61,13 @@ impl Decisions {
     /// The share of one case, or of what no case takes. Where no packet came by, all `n_ways` have equal shares.
     pub fn share(&self, span: Span, decision: Decision, case: Option<usize>, n_ways: usize) -> f64 {
         let Some(ways) = self.ways.get(&(span, decision)) else { return 1.0 / n_ways.max(1) as f64 };
-        let total = ways.n_otherwise + ways.cases.iter().sum::<u64>();
-        let n = case.map_or(ways.n_otherwise, |case| ways.cases.get(case).copied().unwrap_or(0));
-        n as f64 / total.max(1) as f64
+        ways.share(case)
     }
 
     /// The share of an action among the lookups of a table with `n_actions`.
     pub fn action_share(&self, table: TableId, action: usize, n_actions: usize) -> f64 {
-        let Some(counts) = self.actions.get(&table) else { return 1.0 / n_actions.max(1) as f64 };
-        let total: u64 = counts.iter().sum();
-        counts.get(action).copied().unwrap_or(0) as f64 / total.max(1) as f64
-    }
-
-    /// The share of lookups that hit; all of them if none was observed.
-    pub fn hit_share(&self, table: TableId) -> f64 {
-        let Some(counts) = self.actions.get(&table) else { return 1.0 };
-        let total: u64 = counts.iter().sum();
-        self.hits.get(&table).copied().unwrap_or(0) as f64 / total.max(1) as f64
+        let Some(ways) = self.actions.get(&table) else { return 1.0 / n_actions.max(1) as f64 };
+        ways.share(Some(action))
     }
 
     /// Entries of a table that packets have come to; `None` if nothing was observed.
@@ -100,15 +89,27 @@ impl Decisions {
     }
 
     fn take(&mut self, span: Span, decision: Decision, case: Option<usize>) {
-        let ways = self.ways.entry((span, decision)).or_default();
+        self.ways.entry((span, decision)).or_default().take(case);
+    }
+}
+
+impl Ways {
+    fn take(&mut self, case: Option<usize>) {
         let Some(case) = case else {
-            ways.n_otherwise += 1;
+            self.n_otherwise += 1;
             return;
         };
-        if ways.cases.len() <= case {
-            ways.cases.resize(case + 1, 0);
+        if self.cases.len() <= case {
+            self.cases.resize(case + 1, 0);
         }
-        ways.cases[case] += 1;
+        self.cases[case] += 1;
+    }
+
+    /// The share of one case, or of what no case takes.
+    fn share(&self, case: Option<usize>) -> f64 {
+        let total = self.n_otherwise + self.cases.iter().sum::<u64>();
+        let n = case.map_or(self.n_otherwise, |case| self.cases.get(case).copied().unwrap_or(0));
+        n as f64 / total.max(1) as f64
     }
 }
 
@@ -128,21 +129,14 @@ impl Observer for Decisions {
             }
             Event::ParserFailed { .. } => self.take(span, Decision::Read, None),
             Event::Lookup { table, outcome, .. } => {
-                let (action, is_hit) = match outcome {
+                let action = match outcome {
                     LookupOutcome::Hit { action, entry, .. } => {
                         self.touched.entry(table).or_default().insert(entry.serial);
-                        (action, true)
+                        action
                     }
-                    LookupOutcome::Miss { action, .. } => (action, false),
+                    LookupOutcome::Miss { action, .. } => action,
                 };
-                *self.hits.entry(table).or_default() += u64::from(is_hit);
-                let counts = self.actions.entry(table).or_default();
-                // An action that is none of the table's counts behind them.
-                let action = action.map_or(counts.len(), |action| action as usize);
-                if counts.len() <= action {
-                    counts.resize(action + 1, 0);
-                }
-                counts[action] += 1;
+                self.actions.entry(table).or_default().take(action.map(|action| action as usize));
             }
             Event::Emitted { n_bits, is_valid: true, .. } => {
                 self.n_emitted_bits += n_bits;
@@ -150,5 +144,17 @@ impl Observer for Decisions {
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lookups_without_an_action_count_as_no_other() {
+        let mut ways = Ways::default();
+        [None, Some(0), None, Some(1)].into_iter().for_each(|action| ways.take(action));
+        assert_eq!([Some(0), Some(1), None].map(|action| ways.share(action)), [0.25, 0.25, 0.5]);
     }
 }

@@ -1,6 +1,7 @@
 //! Fitting: cycles of each component from measured programs.
 
 use super::work::{Component, Counts};
+use crate::random::Random;
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
@@ -41,11 +42,11 @@ pub fn fit(points: &[Point]) -> Vec<Cost> {
     let used = used(points);
     let all: Vec<usize> = (0..points.len()).collect();
     let best = solve(points, &all, &used);
-    let mut random = 1_u64;
+    let mut random = Random(1);
     let mut samples: Vec<Vec<f64>> = Vec::with_capacity(N_SAMPLES);
     for _ in 0..N_SAMPLES {
         let sample: Vec<usize> =
-            all.iter().map(|_| (next(&mut random) % all.len().max(1) as u64) as usize).collect();
+            all.iter().map(|_| (random.next() % all.len().max(1) as u64) as usize).collect();
         samples.push(solve(points, &sample, &used));
     }
     let cost = |(i, component): (usize, &Component)| {
@@ -86,15 +87,6 @@ pub fn fit_once(points: &[Point]) -> Vec<Cost> {
 fn used(points: &[Point]) -> Vec<Component> {
     let is_used = |component: &Component| points.iter().any(|point| point.counts[*component] > 0.0);
     Component::ALL.iter().copied().filter(is_used).collect()
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014).
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 fn solve(points: &[Point], chosen: &[usize], used: &[Component]) -> Vec<f64> {

@@ -5,7 +5,7 @@ use super::executions::Executions;
 use arch::ExternOp;
 use diagnostics::Span;
 use ir::lookup::{get, index};
-use ir::{Arg, Expr, ExprKind, Graph, Place, Program, Stmt, StmtKind, TableId, TerminatorKind, Type};
+use ir::{Arg, Expr, ExprKind, Graph, Place, Program, Stmt, StmtKind, TerminatorKind, Type};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
@@ -226,10 +226,6 @@ impl Work {
         if moves {
             self.add(span, 1.0, &one(Component::MovedByte, n_bits / 8.0));
         }
-    }
-
-    pub fn lookups_of(&self, table: TableId) -> f64 {
-        self.lookups.get(index(table)).copied().unwrap_or(0.0)
     }
 }
 

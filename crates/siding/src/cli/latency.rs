@@ -1,5 +1,6 @@
 //! `siding model latency`: arguments.
 
+use super::number::{cycles, gigahertz, number, percent};
 use clap::Args;
 use console::CcArgs;
 use std::path::PathBuf;
@@ -44,10 +45,10 @@ pub struct ModelLatencyArgs {
     #[arg(long, value_name = "GBPS", value_parser = gigabits)]
     pub port: Option<f64>,
     /// Time from when a packet is sent to when the worker can find it
-    #[arg(long, value_name = "NS", default_value = "0", value_parser = nanoseconds)]
+    #[arg(long, value_name = "NS", default_value = "0", value_parser = time)]
     pub port_latency: f64,
     /// The longest that the machine keeps the core from the worker, for the bound of the machine
-    #[arg(long, value_name = "US", value_parser = microseconds)]
+    #[arg(long, value_name = "US", value_parser = time)]
     pub stall: Option<f64>,
     /// Draw percentiles and bounds over the load to this SVG file
     #[arg(long, value_name = "FILE", value_parser = console::svg_file)]
@@ -65,7 +66,7 @@ pub struct ModelLatencyArgs {
 #[command(next_help_heading = "Asynchronous blocks")]
 pub struct LatencyOffloadArgs {
     /// Packets that come to a block, in percent
-    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = share)]
+    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
     pub extern_share: f64,
     /// Cycles of the block at an offload worker
     #[arg(long, value_name = "CYCLES", default_value = "1000", value_parser = cycles)]
@@ -109,21 +110,8 @@ pub enum ArrivalsArg {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizesArg(pub Vec<(u32, f64)>);
 
-fn number(text: &str, least: f64, most: f64) -> Result<f64, String> {
-    let value: Option<f64> = text.parse().ok().filter(|value| (least..=most).contains(value));
-    value.ok_or_else(|| format!("expected a number from {least} to {most}"))
-}
-
-fn cycles(text: &str) -> Result<f64, String> {
-    number(text, 0.0, 1e9)
-}
-
 fn positive_cycles(text: &str) -> Result<f64, String> {
     number(text, 1.0, 1e9)
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    number(text, 0.0, 100.0)
 }
 
 fn load(text: &str) -> Result<f64, String> {
@@ -134,19 +122,12 @@ fn rate(text: &str) -> Result<f64, String> {
     number(text, 1e-6, 1e4)
 }
 
-fn gigahertz(text: &str) -> Result<f64, String> {
-    number(text, 0.001, 100.0)
-}
-
 fn gigabits(text: &str) -> Result<f64, String> {
     number(text, 0.001, 100_000.0)
 }
 
-fn nanoseconds(text: &str) -> Result<f64, String> {
-    number(text, 0.0, 1e9)
-}
-
-fn microseconds(text: &str) -> Result<f64, String> {
+/// Nanoseconds or microseconds.
+fn time(text: &str) -> Result<f64, String> {
     number(text, 0.0, 1e9)
 }
 

@@ -1,6 +1,7 @@
 //! `siding model`: what packets would cost.
 
 use super::latency::ModelLatencyArgs;
+use super::number::{cycles, gigahertz, number, percent};
 use super::{FrontEndArgs, SweepArgs};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -124,23 +125,6 @@ pub struct ModelExternArgs {
     pub json: bool,
     #[command(flatten)]
     pub sweep: SweepArgs,
-}
-
-fn number(text: &str, least: f64, most: f64) -> Result<f64, String> {
-    let value: Option<f64> = text.parse().ok().filter(|value| (least..=most).contains(value));
-    value.ok_or_else(|| format!("expected a number from {least} to {most}"))
-}
-
-fn cycles(text: &str) -> Result<f64, String> {
-    number(text, 0.0, 1e9)
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    number(text, 0.0, 100.0)
-}
-
-fn gigahertz(text: &str) -> Result<f64, String> {
-    number(text, 0.001, 100.0)
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
