@@ -15,10 +15,16 @@ pub struct PortSpec {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PortKind {
-    /// An interface of the system.
+    /// An interface of the system, through AF_PACKET.
     Interface(String),
+    /// An interface of the system, through AF_XDP.
+    Xdp(String),
+    /// An interface of the system, through AF_XDP where that is possible, otherwise through AF_PACKET.
+    Auto(String),
     /// A TAP device, made where there is none.
     Tap(String),
+    /// A device of DPDK, in DPDK's own syntax (`net_memif0,role=server`, `0000:00:04.0`).
+    Dpdk(String),
     /// Captures: packets come from `NAME_in.pcap` and go to `NAME_out.pcap`.
     File(PathBuf),
     /// Anything else that somebody has opened.
@@ -26,10 +32,14 @@ pub enum PortKind {
 }
 
 impl PortKind {
-    /// `veth0`, `tap:NAME` or `file:NAME`.
+    /// `veth0`, `afxdp:veth0`, `auto:veth0`, `tap:NAME`, `dpdk:DEVICE` or `file:NAME`.
     pub fn parse(text: &str) -> PortKind {
         match text.split_once(':') {
             Some(("tap", name)) => PortKind::Tap(name.to_owned()),
+            Some(("afpacket", name)) => PortKind::Interface(name.to_owned()),
+            Some(("afxdp", name)) => PortKind::Xdp(name.to_owned()),
+            Some(("auto", name)) => PortKind::Auto(name.to_owned()),
+            Some(("dpdk", device)) => PortKind::Dpdk(device.to_owned()),
             Some(("file", name)) => PortKind::File(name.into()),
             _ => PortKind::Interface(text.to_owned()),
         }
@@ -39,6 +49,7 @@ impl PortKind {
     pub fn is_same_device(&self, other: &PortKind) -> bool {
         match (self, other) {
             (PortKind::File(one), PortKind::File(other)) => one == other,
+            (PortKind::Dpdk(one), PortKind::Dpdk(other)) => dpdk_device(one) == dpdk_device(other),
             _ => self.interface().is_some_and(|name| other.interface() == Some(name)),
         }
     }
@@ -46,15 +57,22 @@ impl PortKind {
     /// The name of the interface of the system.
     pub fn interface(&self) -> Option<&str> {
         match self {
-            PortKind::Interface(name) | PortKind::Tap(name) => Some(name),
-            PortKind::File(_) | PortKind::Other(_) => None,
+            PortKind::Interface(name) | PortKind::Xdp(name) | PortKind::Auto(name) | PortKind::Tap(name) => {
+                Some(name)
+            }
+            PortKind::Dpdk(_) | PortKind::File(_) | PortKind::Other(_) => None,
         }
     }
 
     /// For files beside it.
     pub fn name(&self) -> String {
         match self {
-            PortKind::Interface(name) | PortKind::Tap(name) | PortKind::Other(name) => name.clone(),
+            PortKind::Interface(name)
+            | PortKind::Xdp(name)
+            | PortKind::Auto(name)
+            | PortKind::Tap(name)
+            | PortKind::Other(name) => name.clone(),
+            PortKind::Dpdk(device) => dpdk_device(device).to_owned(),
             PortKind::File(path) => {
                 path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
             }
@@ -66,10 +84,18 @@ impl fmt::Display for PortKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PortKind::Interface(name) | PortKind::Other(name) => write!(f, "{name}"),
+            PortKind::Xdp(name) => write!(f, "afxdp:{name}"),
+            PortKind::Auto(name) => write!(f, "auto:{name}"),
             PortKind::Tap(name) => write!(f, "tap:{name}"),
+            PortKind::Dpdk(device) => write!(f, "dpdk:{device}"),
             PortKind::File(path) => write!(f, "file:{}", path.display()),
         }
     }
+}
+
+/// The device's name without its arguments.
+fn dpdk_device(device: &str) -> &str {
+    device.split_once(',').map_or(device, |(name, _)| name)
 }
 
 impl PortSpec {
@@ -94,6 +120,9 @@ impl PortSpec {
                 Box::new(AfPacketPort::open(id, name, AfPacketOptions::JUMBO)?)
             }
             PortKind::Tap(name) => Box::new(TapPort::open(id, name, TapOptions::JUMBO)?),
+            PortKind::Xdp(_) | PortKind::Auto(_) | PortKind::Dpdk(_) => {
+                return Err(PortError::Device(format!("{} cannot be opened yet", self.kind).into()));
+            }
             PortKind::File(path) => Box::new(FilePort::open_named(id, path)?),
         };
         Ok(match mirror {

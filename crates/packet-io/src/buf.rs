@@ -1,30 +1,35 @@
 //! Packet buffers, and the pools from which workers take them.
 
-use crate::PortId;
+use crate::{FrameSource, PortId};
+use std::alloc::{self, Layout};
+use std::ptr::NonNull;
 
 /// The storage begins at a cache line, so that C code can align its state in the headroom.
 const LINE_BYTES: usize = 64;
 
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct Line([u8; LINE_BYTES]);
-
-const _: () = assert!(size_of::<Line>() == LINE_BYTES && align_of::<Line>() == LINE_BYTES);
-
 /// A packet with room before and after it: headroom, data, tailroom.
 ///
-/// Headers grow and shrink by moving the start of the data; the bytes behind them are not copied. Invariant:
-/// `start + len <= capacity`, and the capacity fits into 32 bits.
-#[derive(Debug, Default)]
+/// Headers grow and shrink by moving the start of the data; the bytes behind them are not copied. The storage is on the heap, or
+/// it is a [frame](FrameSource) that a kernel or a driver can reach too. Invariant: `start + len <= capacity`.
+#[derive(Debug)]
 pub struct PacketBuf {
-    storage: Box<[Line]>,
+    /// `capacity` initialised bytes, aligned to a line; dangling if there are none.
+    first: NonNull<u8>,
+    capacity: u32,
     start: u32,
     len: u32,
     /// Port on which the packet arrived.
     pub port: PortId,
     /// Time of arrival in nanoseconds since 1970, or the timestamp in the capture file.
     pub timestamp_ns: u64,
+    /// Where the storage returns to; `None`: it is on the heap.
+    source: Option<&'static dyn FrameSource>,
 }
+
+// SAFETY: the storage belongs to the value alone, whether on the heap or in a frame, and sources may be used by any thread.
+unsafe impl Send for PacketBuf {}
+// SAFETY: methods that take `&self` only read.
+unsafe impl Sync for PacketBuf {}
 
 /// C view of a buffer. Valid until the [`PacketBuf`] is dropped or used in any other way.
 #[derive(Clone, Copy, Debug)]
@@ -40,33 +45,95 @@ pub struct RawPacketBuf {
     pub capacity: u32,
 }
 
+impl Default for PacketBuf {
+    fn default() -> PacketBuf {
+        // The address of no line, aligned as all of them.
+        let first = NonNull::without_provenance(const { std::num::NonZeroUsize::new(LINE_BYTES).unwrap() });
+        PacketBuf { first, capacity: 0, start: 0, len: 0, port: PortId(0), timestamp_ns: 0, source: None }
+    }
+}
+
+impl Drop for PacketBuf {
+    fn drop(&mut self) {
+        match self.source {
+            Some(source) => source.release(&[self.first]),
+            None if self.capacity == 0 => {}
+            None => {
+                // SAFETY: `new` has allocated it with this layout, and nobody else frees it.
+                unsafe { alloc::dealloc(self.first.as_ptr(), heap_layout(self.capacity as usize)) }
+            }
+        }
+    }
+}
+
+fn heap_layout(n_bytes: usize) -> Layout {
+    Layout::from_size_align(n_bytes, LINE_BYTES).expect("32 bits of bytes are a layout")
+}
+
 impl PacketBuf {
     /// Creates an empty packet with at least `capacity_bytes` of storage, of which `headroom_bytes` precede
     /// the data. Sizes beyond 32 bits are clamped.
     pub fn new(capacity_bytes: usize, headroom_bytes: usize) -> PacketBuf {
-        let n_lines = capacity_bytes.min(u32::MAX as usize - LINE_BYTES).div_ceil(LINE_BYTES);
-        let storage = vec![Line([0; LINE_BYTES]); n_lines].into_boxed_slice();
-        let mut buf = PacketBuf { storage, start: 0, len: 0, port: PortId(0), timestamp_ns: 0 };
+        let n_lines = capacity_bytes.min(i32::MAX as usize - LINE_BYTES).div_ceil(LINE_BYTES);
+        let mut buf = PacketBuf::default();
+        if n_lines > 0 {
+            let layout = heap_layout(n_lines * LINE_BYTES);
+            // SAFETY: the layout has a size.
+            let first = unsafe { alloc::alloc_zeroed(layout) };
+            buf.first = NonNull::new(first).unwrap_or_else(|| alloc::handle_alloc_error(layout));
+            buf.capacity = layout.size() as u32;
+        }
         buf.reset(headroom_bytes);
         buf
     }
 
+    /// Makes an empty packet from a frame, which returns to its source with the packet.
+    ///
+    /// # Safety
+    ///
+    /// `first` is aligned to 64 bytes, and the `n_bytes` initialised bytes from there on belong to the packet alone until
+    /// `source` gets `first` back.
+    pub unsafe fn from_frame(
+        source: &'static dyn FrameSource,
+        first: NonNull<u8>,
+        n_bytes: u32,
+        headroom_bytes: usize,
+    ) -> PacketBuf {
+        debug_assert!(first.addr().get().is_multiple_of(LINE_BYTES));
+        let mut buf = PacketBuf { first, capacity: n_bytes, source: Some(source), ..PacketBuf::default() };
+        buf.reset(headroom_bytes);
+        buf
+    }
+
+    /// Gives up the storage, if it is a frame of `source`: the caller has to return the first byte's address to the source, which is
+    /// the value. Returns the packet unchanged otherwise.
+    pub fn into_frame(self, source: &'static dyn FrameSource) -> Result<NonNull<u8>, PacketBuf> {
+        if self.is_frame_of(source) { Ok(std::mem::ManuallyDrop::new(self).first) } else { Err(self) }
+    }
+
+    /// Returns whether the storage is a frame of `source`.
+    pub fn is_frame_of(&self, source: &'static dyn FrameSource) -> bool {
+        self.source.is_some_and(|own| std::ptr::addr_eq(own, source))
+    }
+
+    /// Returns whether the storage is a frame, of any source.
+    pub fn is_frame(&self) -> bool {
+        self.source.is_some()
+    }
+
     pub(crate) fn all_bytes(&self) -> &[u8] {
-        // SAFETY: `Line` is 64 bytes without padding (asserted above), so the lines are as many initialised
-        // bytes in a row; the borrow of `self` keeps them alive and unchanged.
-        unsafe { std::slice::from_raw_parts(self.storage.as_ptr().cast(), self.capacity()) }
+        // SAFETY: so many initialised bytes belong to the value; the borrow of `self` keeps them alive and unchanged.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.capacity()) }
     }
 
     /// Makes no reference to the bytes, since generated C may be using them on another thread.
     pub(crate) fn raw_bytes(&mut self) -> *mut [u8] {
-        let first: *mut Line = (&raw mut *self.storage).cast();
-        std::ptr::slice_from_raw_parts_mut(first.cast(), self.capacity())
+        std::ptr::slice_from_raw_parts_mut(self.first.as_ptr(), self.capacity())
     }
 
     fn storage_mut(&mut self) -> &mut [u8] {
-        let capacity = self.capacity();
-        // SAFETY: as in `all_bytes`; the borrow is exclusive, and any byte is valid in a `Line`.
-        unsafe { std::slice::from_raw_parts_mut(self.storage.as_mut_ptr().cast(), capacity) }
+        // SAFETY: as in `all_bytes`; the borrow is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.capacity()) }
     }
 
     pub fn data(&self) -> &[u8] {
@@ -89,7 +156,7 @@ impl PacketBuf {
 
     /// Bytes of the whole storage.
     pub fn capacity(&self) -> usize {
-        self.storage.len() * LINE_BYTES
+        self.capacity as usize
     }
 
     /// Bytes before the data.
@@ -157,10 +224,10 @@ impl PacketBuf {
     /// bounds.
     pub fn raw(&mut self) -> RawPacketBuf {
         RawPacketBuf {
-            storage: self.storage.as_mut_ptr().cast(),
+            storage: self.first.as_ptr(),
             start: self.start,
             len: self.len,
-            capacity: self.capacity() as u32,
+            capacity: self.capacity,
         }
     }
 
@@ -193,13 +260,19 @@ impl BufPoolOptions {
         BufPoolOptions { headroom_bytes: 256, packet_bytes_max: crate::limits::JUMBO_BYTES_MAX, n_max: 4096 };
 }
 
+/// Free frames that a pool keeps: enough for bursts in both directions at several ports.
+const N_FREE_FRAMES_MAX: usize = 1024;
+
 /// Buffer pool of one worker. Grows on demand up to its limit. The buffer returned last is handed out first,
 /// while it is still in the cache.
 ///
-/// A buffer returns to its own pool, or is dropped and reported by [`BufPool::forget`].
+/// A buffer returns to its own pool, or is dropped and reported by [`BufPool::forget`]. Frames are not counted; those of a
+/// [pooled](FrameSource::is_pooled) source wait here for the ports of the worker.
 #[derive(Debug)]
 pub struct BufPool {
     free: Vec<PacketBuf>,
+    /// Free frames of the source that is pooled.
+    frames: Vec<PacketBuf>,
     options: BufPoolOptions,
     n_made: usize,
     n_exhausted: u64,
@@ -207,7 +280,7 @@ pub struct BufPool {
 
 impl BufPool {
     pub fn new(options: BufPoolOptions) -> BufPool {
-        BufPool { free: Vec::new(), options, n_made: 0, n_exhausted: 0 }
+        BufPool { free: Vec::new(), frames: Vec::new(), options, n_made: 0, n_exhausted: 0 }
     }
 
     pub fn options(&self) -> &BufPoolOptions {
@@ -231,9 +304,34 @@ impl BufPool {
 
     /// Takes a buffer back. Buffers beyond the limit, which can come from other pools, are dropped.
     pub fn give_back(&mut self, buf: PacketBuf) {
-        if self.free.len() < self.options.n_max {
-            self.free.push(buf);
+        match buf.source {
+            None if self.free.len() < self.options.n_max => self.free.push(buf),
+            Some(source) if source.is_pooled() => {
+                self.frames.push(buf);
+                if self.frames.len() > N_FREE_FRAMES_MAX {
+                    self.release_frames();
+                }
+            }
+            // Drops it, which returns frames of other sources.
+            _ => {}
         }
+    }
+
+    /// Returns half of the free frames to their source, so that other workers find them.
+    #[cold]
+    fn release_frames(&mut self) {
+        let n_kept = self.frames.len() / 2;
+        let Some(source) = self.frames.first().and_then(|buf| buf.source) else { return };
+        let firsts: Vec<NonNull<u8>> =
+            self.frames.drain(n_kept..).map(|buf| std::mem::ManuallyDrop::new(buf).first).collect();
+        source.release(&firsts);
+    }
+
+    /// Takes a free frame of the source that is pooled, with the pool's headroom; `None` if none is here.
+    pub fn take_frame(&mut self) -> Option<PacketBuf> {
+        let mut buf = self.frames.pop()?;
+        buf.reset(self.options.headroom_bytes);
+        Some(buf)
     }
 
     /// Counts a buffer that will not return, so that a new one can replace it.

@@ -28,6 +28,7 @@ mod buf;
 mod capture_writer;
 mod error;
 mod file_port;
+mod frame;
 mod interface_error;
 pub mod limits;
 #[cfg(target_os = "linux")]
@@ -48,6 +49,7 @@ pub use buf::{BufPool, BufPoolOptions, PacketBuf, RawPacketBuf};
 pub use capture_writer::{CaptureWriter, PcapWriter, PcapngWriter};
 pub use error::{Damage, ReadError, WriteError};
 pub use file_port::FilePort;
+pub use frame::FrameSource;
 pub use interface_error::{InterfaceCause, InterfaceError};
 #[cfg(target_os = "linux")]
 pub use live::{AfPacketOptions, AfPacketPort, TapOptions, TapPort, Waiter, interface_names, wait_for_input};

@@ -93,6 +93,8 @@ pub enum PortError {
     Read(ReadError),
     Write(WriteError),
     Interface(InterfaceError),
+    /// A device of a kind that this crate does not know.
+    Device(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl fmt::Display for PortError {
@@ -101,6 +103,7 @@ impl fmt::Display for PortError {
             PortError::Read(e) => e.fmt(f),
             PortError::Write(e) => e.fmt(f),
             PortError::Interface(e) => e.fmt(f),
+            PortError::Device(e) => e.fmt(f),
         }
     }
 }
@@ -111,6 +114,7 @@ impl std::error::Error for PortError {
             PortError::Read(e) => Some(e),
             PortError::Write(e) => Some(e),
             PortError::Interface(e) => Some(e),
+            PortError::Device(e) => Some(&**e),
         }
     }
 }

@@ -19,7 +19,7 @@ pub unsafe trait PacketStorage: Default + Send + 'static {
     fn raw_storage(&mut self) -> *mut [u8];
 }
 
-// SAFETY: the lines are on the heap, owned by a box that no method replaces.
+// SAFETY: the bytes are on the heap or in a frame, owned by the value, and no method replaces them.
 unsafe impl PacketStorage for PacketBuf {
     fn storage(&self) -> &[u8] {
         self.all_bytes()

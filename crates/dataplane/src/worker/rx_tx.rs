@@ -180,14 +180,19 @@ impl Worker {
         match self.places.get(&port) {
             None => self.drop_leaving(buf, reason::NO_SUCH_PORT),
             Some(Place::Here(i)) => self.send_here(*i, buf),
-            Some(Place::There(mailbox)) => match mailbox.ring.push((port, buf)) {
-                Ok(()) => {
-                    // The buffer stays with the other worker.
-                    self.pool.forget();
-                    mailbox.wake();
+            Some(Place::There(mailbox)) => {
+                let is_frame = buf.is_frame();
+                match mailbox.ring.push((port, buf)) {
+                    Ok(()) => {
+                        if !is_frame {
+                            // The buffer stays with the other worker.
+                            self.pool.forget();
+                        }
+                        mailbox.wake();
+                    }
+                    Err((_, buf)) => self.drop_leaving(buf, reason::TX_RING_FULL),
                 }
-                Err((_, buf)) => self.drop_leaving(buf, reason::TX_RING_FULL),
-            },
+            }
         }
     }
 
