@@ -2,6 +2,7 @@
 
 use packet_io::{
     AfPacketOptions, AfPacketPort, FilePort, PcapMirror, Port, PortError, PortId, TapOptions, TapPort,
+    XdpCopy, XdpOptions, XdpPort,
 };
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ pub enum PortKind {
     /// An interface of the system, through AF_PACKET.
     Interface(String),
     /// An interface of the system, through AF_XDP.
-    Xdp(String),
+    Xdp { name: String, options: XdpOptions },
     /// An interface of the system, through AF_XDP where that is possible, otherwise through AF_PACKET.
     Auto(String),
     /// A TAP device, made where there is none.
@@ -32,17 +33,20 @@ pub enum PortKind {
 }
 
 impl PortKind {
-    /// `veth0`, `afxdp:veth0`, `auto:veth0`, `tap:NAME`, `dpdk:DEVICE` or `file:NAME`.
-    pub fn parse(text: &str) -> PortKind {
-        match text.split_once(':') {
+    /// `veth0`, `afxdp:veth0[,OPTION...]`, `auto:veth0`, `tap:NAME`, `dpdk:DEVICE` or `file:NAME`.
+    pub fn parse(text: &str) -> Result<PortKind, String> {
+        Ok(match text.split_once(':') {
             Some(("tap", name)) => PortKind::Tap(name.to_owned()),
             Some(("afpacket", name)) => PortKind::Interface(name.to_owned()),
-            Some(("afxdp", name)) => PortKind::Xdp(name.to_owned()),
+            Some(("afxdp", text)) => {
+                let (name, options) = text.split_once(',').unwrap_or((text, ""));
+                PortKind::Xdp { name: name.to_owned(), options: xdp_options(options)? }
+            }
             Some(("auto", name)) => PortKind::Auto(name.to_owned()),
             Some(("dpdk", device)) => PortKind::Dpdk(device.to_owned()),
             Some(("file", name)) => PortKind::File(name.into()),
             _ => PortKind::Interface(text.to_owned()),
-        }
+        })
     }
 
     /// Whether both are the same interface, device or file.
@@ -57,9 +61,10 @@ impl PortKind {
     /// The name of the interface of the system.
     pub fn interface(&self) -> Option<&str> {
         match self {
-            PortKind::Interface(name) | PortKind::Xdp(name) | PortKind::Auto(name) | PortKind::Tap(name) => {
-                Some(name)
-            }
+            PortKind::Interface(name)
+            | PortKind::Xdp { name, .. }
+            | PortKind::Auto(name)
+            | PortKind::Tap(name) => Some(name),
             PortKind::Dpdk(_) | PortKind::File(_) | PortKind::Other(_) => None,
         }
     }
@@ -68,7 +73,7 @@ impl PortKind {
     pub fn name(&self) -> String {
         match self {
             PortKind::Interface(name)
-            | PortKind::Xdp(name)
+            | PortKind::Xdp { name, .. }
             | PortKind::Auto(name)
             | PortKind::Tap(name)
             | PortKind::Other(name) => name.clone(),
@@ -84,7 +89,21 @@ impl fmt::Display for PortKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PortKind::Interface(name) | PortKind::Other(name) => write!(f, "{name}"),
-            PortKind::Xdp(name) => write!(f, "afxdp:{name}"),
+            PortKind::Xdp { name, options } => {
+                write!(f, "afxdp:{name}")?;
+                let XdpOptions { packet_bytes_max: _, copy, is_busy_polling, is_generic } = options;
+                match copy {
+                    XdpCopy::Auto => {}
+                    XdpCopy::Copy => write!(f, ",copy")?,
+                    XdpCopy::ZeroCopy => write!(f, ",zerocopy")?,
+                }
+                for (name, is_on) in [("busy-poll", is_busy_polling), ("generic", is_generic)] {
+                    if *is_on {
+                        write!(f, ",{name}")?;
+                    }
+                }
+                Ok(())
+            }
             PortKind::Auto(name) => write!(f, "auto:{name}"),
             PortKind::Tap(name) => write!(f, "tap:{name}"),
             PortKind::Dpdk(device) => write!(f, "dpdk:{device}"),
@@ -98,6 +117,24 @@ fn dpdk_device(device: &str) -> &str {
     device.split_once(',').map_or(device, |(name, _)| name)
 }
 
+fn xdp_options(text: &str) -> Result<XdpOptions, String> {
+    let mut options = XdpOptions::JUMBO;
+    for option in text.split(',').filter(|option| !option.is_empty()) {
+        match option {
+            "copy" => options.copy = XdpCopy::Copy,
+            "zerocopy" => options.copy = XdpCopy::ZeroCopy,
+            "busy-poll" => options.is_busy_polling = true,
+            "generic" => options.is_generic = true,
+            _ => {
+                return Err(format!(
+                    "AF_XDP ports have no option `{option}`; there are copy, zerocopy, busy-poll and generic"
+                ));
+            }
+        }
+    }
+    Ok(options)
+}
+
 impl PortSpec {
     /// `PORT@INTERFACE`, as BMv2 writes it.
     pub fn parse(text: &str) -> Result<PortSpec, String> {
@@ -109,7 +146,7 @@ impl PortSpec {
         if kind.is_empty() {
             return Err(format!("the name of the interface is missing; write {number}@INTERFACE"));
         }
-        Ok(PortSpec { number, kind: PortKind::parse(kind) })
+        Ok(PortSpec { number, kind: PortKind::parse(kind)? })
     }
 
     /// In the calling thread's network namespace; with `mirror`, what passes is copied into that directory.
@@ -120,7 +157,12 @@ impl PortSpec {
                 Box::new(AfPacketPort::open(id, name, AfPacketOptions::JUMBO)?)
             }
             PortKind::Tap(name) => Box::new(TapPort::open(id, name, TapOptions::JUMBO)?),
-            PortKind::Xdp(_) | PortKind::Auto(_) | PortKind::Dpdk(_) => {
+            PortKind::Xdp { name, options } => Box::new(XdpPort::open(id, name, *options)?),
+            PortKind::Auto(name) => match XdpPort::open(id, name, XdpOptions::JUMBO) {
+                Ok(port) => Box::new(port),
+                Err(_) => Box::new(AfPacketPort::open(id, name, AfPacketOptions::JUMBO)?),
+            },
+            PortKind::Dpdk(_) => {
                 return Err(PortError::Device(format!("{} cannot be opened yet", self.kind).into()));
             }
             PortKind::File(path) => Box::new(FilePort::open_named(id, path)?),

@@ -28,6 +28,22 @@ pub enum InterfaceCause {
     Busy,
     /// An option is out of range.
     BadOption { option: &'static str, value: usize, min: usize, max: usize },
+    /// The interface has an XDP program of somebody else.
+    OtherXdpProgram,
+    /// Packets may be longer than an XDP program can get.
+    XdpMtu,
+    /// The other end of a veth pair sends on more queues than this end receives on.
+    XdpPeerQueues,
+    /// The interface has fewer queues to receive from than there are workers for it.
+    TooFewQueues { n_queues: u32, n_workers: u32 },
+    /// Another program has an AF_XDP socket on the queue.
+    QueueInUse,
+    /// The driver copies packets.
+    NoZeroCopy,
+    /// The process may not lock so much memory.
+    MemoryLimit { n_bytes: usize },
+    /// Something that AF_XDP needs is missing in the kernel or the driver.
+    NoXdp { step: &'static str, error: io::Error },
     /// A system call failed.
     System { step: &'static str, error: io::Error },
 }
@@ -76,6 +92,65 @@ impl fmt::Display for InterfaceError {
             InterfaceCause::BadOption { option, value, min, max } => {
                 write!(f, "interface `{name}`: {option} is {value}; it can be {min} to {max}")
             }
+            InterfaceCause::OtherXdpProgram => {
+                write!(f, "interface `{name}` has another XDP program, which is left alone. ")?;
+                write!(
+                    f,
+                    "`ip link show dev {name}` tells which; end the program that attached it, or take "
+                )?;
+                write!(f, "it off: sudo ip link set dev {name} xdp off. Without XDP, the port is {name} ")?;
+                write!(f, "instead of afxdp:{name}")
+            }
+            InterfaceCause::XdpMtu => {
+                write!(
+                    f,
+                    "interface `{name}`: its packets, or those of its peer, are too long for XDP with "
+                )?;
+                write!(
+                    f,
+                    "this driver. Make the MTU of both ends smaller: sudo ip link set dev {name} mtu 1500"
+                )
+            }
+            InterfaceCause::XdpPeerQueues => {
+                write!(
+                    f,
+                    "interface `{name}` has fewer queues to receive from than its peer has to send on. "
+                )?;
+                write!(f, "Type: sudo ethtool -L {name} rx N, with the tx number of the peer")
+            }
+            InterfaceCause::TooFewQueues { n_queues, n_workers } => {
+                write!(f, "interface `{name}` receives in {n_queues} queue{}, ", plural(*n_queues))?;
+                write!(
+                    f,
+                    "and {n_workers} workers need one each. Ask for fewer queues, or, if the interface "
+                )?;
+                write!(f, "has more: sudo ethtool -L {name} combined {n_workers} (rx {n_workers} for veth)")
+            }
+            InterfaceCause::QueueInUse => {
+                write!(f, "another program has an AF_XDP socket on a queue of interface `{name}`. End it; ")?;
+                write!(f, "`ss --xdp -p` shows who it is")
+            }
+            InterfaceCause::NoZeroCopy => {
+                write!(f, "interface `{name}`: its driver cannot receive without a copy. Leave out ")?;
+                write!(f, "`zerocopy`: the port is afxdp:{name}")
+            }
+            InterfaceCause::MemoryLimit { n_bytes } => {
+                write!(
+                    f,
+                    "interface `{name}`: the process may not lock {} MiB of memory for ",
+                    n_bytes >> 20
+                )?;
+                write!(f, "packets. Raise the limit (ulimit -l unlimited, LimitMEMLOCK= of systemd), or ")?;
+                write!(f, "allow it to this program: sudo setcap cap_ipc_lock+ep {}", Program)
+            }
+            InterfaceCause::NoXdp { step, error } => {
+                write!(
+                    f,
+                    "interface `{name}`: cannot {step}: {error}. AF_XDP needs Linux 5.9 or later with "
+                )?;
+                write!(f, "CONFIG_XDP_SOCKETS and CONFIG_BPF_SYSCALL; without it, the port is {name} ")?;
+                write!(f, "instead of afxdp:{name}")
+            }
             InterfaceCause::System { step, error } => {
                 write!(f, "interface `{name}`: cannot {step}: {error}")
             }
@@ -86,15 +161,28 @@ impl fmt::Display for InterfaceError {
 impl std::error::Error for InterfaceError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.cause {
-            InterfaceCause::NoTunDevice { error } | InterfaceCause::System { error, .. } => Some(error),
+            InterfaceCause::NoTunDevice { error }
+            | InterfaceCause::NoXdp { error, .. }
+            | InterfaceCause::System { error, .. } => Some(error),
             InterfaceCause::NotFound { .. }
             | InterfaceCause::BadName
             | InterfaceCause::NotEthernet { .. }
             | InterfaceCause::NotPermitted { .. }
             | InterfaceCause::Busy
+            | InterfaceCause::OtherXdpProgram
+            | InterfaceCause::XdpMtu
+            | InterfaceCause::XdpPeerQueues
+            | InterfaceCause::TooFewQueues { .. }
+            | InterfaceCause::QueueInUse
+            | InterfaceCause::NoZeroCopy
+            | InterfaceCause::MemoryLimit { .. }
             | InterfaceCause::BadOption { .. } => None,
         }
     }
+}
+
+fn plural(n: u32) -> &'static str {
+    if n == 1 { "" } else { "s" }
 }
 
 /// Returns a name for the other end of a veth pair, within the length limit.

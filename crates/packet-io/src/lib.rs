@@ -1,7 +1,7 @@
 //! Ports: packets from and to interfaces, capture files and memory.
 //!
 //! Key types: [`Port`] is where a switch receives and sends bursts of [`PacketBuf`], which come from a worker's
-//! [`BufPool`]. An [`AfPacketPort`] is an interface of the system, a [`TapPort`] leads into the system's own
+//! [`BufPool`]. An [`AfPacketPort`] is an interface of the system, an [`XdpPort`] too, past the system's own network stack, a [`TapPort`] leads into the system's own
 //! network stack, a [`FilePort`] reads and writes captures, a [`MemoryPort`] is for tests; a [`PcapMirror`] around
 //! any of them copies what passes. [`Packet`] is bytes with a time and the length it once had; [`PacketReader`]
 //! iterates over a pcap or pcapng file of either byte order; [`PcapWriter`] and [`PcapngWriter`] write with
@@ -52,7 +52,10 @@ pub use file_port::FilePort;
 pub use frame::FrameSource;
 pub use interface_error::{InterfaceCause, InterfaceError};
 #[cfg(target_os = "linux")]
-pub use live::{AfPacketOptions, AfPacketPort, TapOptions, TapPort, Waiter, interface_names, wait_for_input};
+pub use live::{
+    AfPacketOptions, AfPacketPort, TapOptions, TapPort, Waiter, XdpCopy, XdpOptions, XdpPort,
+    interface_names, wait_for_input,
+};
 pub use memory_port::MemoryPort;
 pub use mirror::PcapMirror;
 pub use packet::{LINK_TYPE_ETHERNET, Packet, PacketRef};

@@ -4,10 +4,8 @@ use super::interface::{InterfaceControl, Merging};
 use super::offload::{self, GSO_ECN, GSO_NONE, NEEDS_CSUM};
 use super::segment::Segments;
 use super::socket::{OVERFLOW_BYTES, PacketSocket, Received};
-use crate::limits::{BURST_MAX, FRAME_BYTES_MAX, JUMBO_BYTES_MAX};
-use crate::{
-    BufPool, InterfaceCause, InterfaceError, LinkState, PacketBuf, Port, PortError, PortId, PortStats,
-};
+use crate::limits::{BURST_MAX, JUMBO_BYTES_MAX};
+use crate::{BufPool, InterfaceError, LinkState, PacketBuf, Port, PortError, PortId, PortStats};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
@@ -72,16 +70,7 @@ impl AfPacketPort {
     /// Opens an interface of the calling thread's network namespace. It may be switched off.
     pub fn open(id: PortId, interface: &str, options: AfPacketOptions) -> Result<AfPacketPort, PortError> {
         let control = InterfaceControl::new(interface)?;
-        if !(64..=FRAME_BYTES_MAX).contains(&options.packet_bytes_max) {
-            return Err(control
-                .error(InterfaceCause::BadOption {
-                    option: "the longest packet",
-                    value: options.packet_bytes_max,
-                    min: 64,
-                    max: FRAME_BYTES_MAX,
-                })
-                .into());
-        }
+        control.check_packet_bytes_max(options.packet_bytes_max)?;
         let mut port = AfPacketPort {
             id,
             control,

@@ -1,5 +1,6 @@
 //! Network interfaces by name: queries and settings.
 
+use crate::limits::FRAME_BYTES_MAX;
 use crate::{InterfaceCause, InterfaceError, LinkState};
 use std::ffi::CStr;
 use std::io;
@@ -10,7 +11,11 @@ use std::time::{Duration, Instant};
 /// Interval between two checks of an interface.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
+const ETHERNET_MTU: usize = 1500;
+
 /// Commands of `ETHTOOL_*` and `ETH_FLAG_*` in linux/ethtool.h.
+const ETHTOOL_GDRVINFO: u32 = 0x3;
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
 const ETHTOOL_GGRO: u32 = 0x2b;
 const ETHTOOL_SGRO: u32 = 0x2c;
 const ETHTOOL_GFLAGS: u32 = 0x25;
@@ -93,6 +98,15 @@ impl InterfaceControl {
         self.error(InterfaceCause::NotFound { interfaces: interface_names() })
     }
 
+    /// Fails if ports have no packets of that length.
+    pub(super) fn check_packet_bytes_max(&self, n_bytes: usize) -> Result<(), InterfaceError> {
+        let (min, max) = (64, FRAME_BYTES_MAX);
+        if (min..=max).contains(&n_bytes) {
+            return Ok(());
+        }
+        Err(self.error(InterfaceCause::BadOption { option: "the longest packet", value: n_bytes, min, max }))
+    }
+
     /// Returns true at most every 100 ms, which limits system calls when idle calls are frequent.
     pub(super) fn is_time_to_look(&mut self) -> bool {
         let now = Instant::now();
@@ -147,6 +161,41 @@ impl InterfaceControl {
             Ok(_) => LinkState::Down,
             Err(_) => LinkState::Gone,
         }
+    }
+
+    /// Returns the MTU; that of Ethernet if the interface has vanished.
+    pub(super) fn mtu(&self) -> usize {
+        let mut request = self.request();
+        match self.ioctl(libc::SIOCGIFMTU as libc::Ioctl, &mut request) {
+            // SAFETY: a successful SIOCGIFMTU fills this member.
+            Ok(()) => usize::try_from(unsafe { request.ifr_ifru.ifru_mtu }).unwrap_or(0),
+            Err(_) => ETHERNET_MTU,
+        }
+    }
+
+    /// Returns the number of queues that packets arrive in.
+    pub(super) fn n_rx_queues(&self) -> u32 {
+        // `struct ethtool_channels`: the command, four maxima, then receive, transmit, other and combined queues.
+        let mut channels = [0u32; 9];
+        channels[0] = ETHTOOL_GCHANNELS;
+        let mut request = self.request();
+        request.ifr_ifru.ifru_data = channels.as_mut_ptr().cast();
+        match self.ioctl(SIOCETHTOOL, &mut request) {
+            Ok(()) => channels[5].saturating_add(channels[8]).max(1),
+            Err(_) => 1,
+        }
+    }
+
+    /// Returns the name of the driver, if it says one.
+    pub(super) fn driver(&self) -> Option<String> {
+        // `struct ethtool_drvinfo`, 196 bytes: the command, 32 bytes of name, and more.
+        let mut info = [0u32; 49];
+        info[0] = ETHTOOL_GDRVINFO;
+        let mut request = self.request();
+        request.ifr_ifru.ifru_data = info.as_mut_ptr().cast();
+        self.ioctl(SIOCETHTOOL, &mut request).ok()?;
+        let name: Vec<u8> = info[1..9].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        CStr::from_bytes_until_nul(&name).ok().map(|name| name.to_string_lossy().into_owned())
     }
 
     /// Fails if packets have no Ethernet header.

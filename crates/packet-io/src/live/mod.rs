@@ -1,4 +1,4 @@
-//! Ports of the running system: interfaces through AF_PACKET sockets, and TAP devices.
+//! Ports of the running system: interfaces through AF_PACKET or AF_XDP sockets, and TAP devices.
 //!
 //! The program sees packets as they are on a wire, independent of the offloads of the other side: checksums
 //! are complete, merged packets are cut into segments again, VLAN tags are in their place. A packet that
@@ -13,8 +13,10 @@ mod segment;
 mod socket;
 mod tap;
 mod wait;
+mod xdp;
 
 pub use af_packet::{AfPacketOptions, AfPacketPort};
 pub use interface::interface_names;
 pub use tap::{TapOptions, TapPort};
 pub use wait::{Waiter, wait_for_input};
+pub use xdp::{XdpCopy, XdpOptions, XdpPort};

@@ -55,6 +55,56 @@ pub(super) fn complete_checksum(packet: &mut [u8], header: &VirtioNetHdr) -> boo
     true
 }
 
+/// Completes the checksum of a TCP or UDP packet that has only the sum of the pseudo header in its place, as senders leave it to
+/// hardware. Leaves all other packets alone, among them those whose checksum is right.
+pub(super) fn complete_partial_checksum(packet: &mut [u8]) {
+    if let Some(header) = partial_checksum(packet) {
+        let is_complete = complete_checksum(packet, &header);
+        debug_assert!(is_complete);
+    }
+}
+
+/// Returns where the checksum goes, if it is not complete.
+fn partial_checksum(packet: &[u8]) -> Option<VirtioNetHdr> {
+    const TCP: u8 = 6;
+    const UDP: u8 = 17;
+    let mut l3 = 14;
+    while matches!(packet.get(l3 - 2..l3)?, [0x81, 0x00] | [0x88, 0xa8]) {
+        l3 += 4;
+    }
+    let ip = packet.get(l3..)?;
+    let (protocol, addresses, header_bytes, end) = match packet.get(l3 - 2..l3)? {
+        [0x08, 0x00] => {
+            // Fragments have no checksum of their own.
+            let is_whole = u16::from_be_bytes([*ip.get(6)?, *ip.get(7)?]) & 0x3fff == 0;
+            let n_bytes = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
+            is_whole.then_some((*ip.get(9)?, ip.get(12..20)?, usize::from(ip[0] & 0xf) * 4, n_bytes))?
+        }
+        [0x86, 0xdd] => {
+            let n_bytes = 40 + usize::from(u16::from_be_bytes([*ip.get(4)?, *ip.get(5)?]));
+            (*ip.get(6)?, ip.get(8..40)?, 40, n_bytes)
+        }
+        _ => return None,
+    };
+    let csum_offset = match protocol {
+        TCP => 16,
+        UDP => 6,
+        _ => return None,
+    };
+    // Padding behind the packet does not count.
+    let covered = ip.get(header_bytes..end)?;
+    let field = covered.get(csum_offset..csum_offset + 2)?;
+    let pseudo = sum(addresses, covered.len() as u64 + u64::from(protocol));
+    let is_partial = u16::from_be_bytes([field[0], field[1]]) == !fold(pseudo) && packet.len() == l3 + end;
+    // A complete checksum can have that value by chance.
+    (is_partial && fold(sum(covered, pseudo)) != 0).then_some(VirtioNetHdr {
+        flags: NEEDS_CSUM,
+        csum_start: (l3 + header_bytes) as u16,
+        csum_offset: csum_offset as u16,
+        ..VirtioNetHdr::default()
+    })
+}
+
 /// Adds up 16-bit words (RFC 1071); an odd last byte counts as the upper half of a word.
 pub(super) fn sum(bytes: &[u8], start: u64) -> u64 {
     let mut words = bytes.chunks_exact(4);

@@ -2,7 +2,7 @@
 //! (Documentation/networking/tuntap.rst, drivers/net/tun.c).
 
 use super::interface::InterfaceControl;
-use crate::limits::{FRAME_BYTES_MAX, JUMBO_BYTES_MAX};
+use crate::limits::JUMBO_BYTES_MAX;
 use crate::{
     BufPool, InterfaceCause, InterfaceError, LinkState, PacketBuf, Port, PortError, PortId, PortStats,
 };
@@ -48,16 +48,7 @@ impl TapPort {
     /// the port.
     pub fn open(id: PortId, interface: &str, options: TapOptions) -> Result<TapPort, PortError> {
         let control = InterfaceControl::new(interface)?;
-        if !(64..=FRAME_BYTES_MAX).contains(&options.packet_bytes_max) {
-            return Err(control
-                .error(InterfaceCause::BadOption {
-                    option: "the longest packet",
-                    value: options.packet_bytes_max,
-                    min: 64,
-                    max: FRAME_BYTES_MAX,
-                })
-                .into());
-        }
+        control.check_packet_bytes_max(options.packet_bytes_max)?;
         let (device, state, stats) = (None, LinkState::Gone, PortStats::default());
         let mut port = TapPort { id, control, options, device, state, stats };
         let is_new = port.control.index()?.is_none();

@@ -5,6 +5,7 @@
 #![expect(unsafe_code, reason = "network namespaces of threads")]
 
 mod af_packet;
+mod af_xdp;
 mod errors;
 mod namespace;
 mod offloads;

@@ -66,13 +66,19 @@ pub fn veth_pair(a: &str, b: &str, mtu: u32) {
 }
 
 /// A port with a pool.
-pub struct Driven<P> {
-    pub port: P,
+pub struct Driven<P: Port + ?Sized> {
+    pub port: Box<P>,
     pub pool: BufPool,
 }
 
 impl<P: Port> Driven<P> {
     pub fn new(port: P) -> Driven<P> {
+        Driven::boxed(Box::new(port))
+    }
+}
+
+impl<P: Port + ?Sized> Driven<P> {
+    pub fn boxed(port: Box<P>) -> Driven<P> {
         Driven { port, pool: BufPool::new(BufPoolOptions { n_max: 1024, ..BufPoolOptions::JUMBO }) }
     }
 

@@ -1,7 +1,7 @@
 //! What the stack of a neighbour leaves to the hardware, which here is nobody but the port.
 
 use crate::namespace::{Driven, Neighbour, in_namespace, ip, open, veth_pair};
-use packet_io::{AfPacketPort, Port};
+use packet_io::{AfPacketOptions, AfPacketPort, Port, PortId, XdpOptions, XdpPort};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
@@ -23,19 +23,23 @@ fn has_right_checksum(packet: &[u8]) -> bool {
 fn checksums_are_complete() {
     in_namespace(|| {
         veth_pair("va", "vb", 1500);
-        let mut a = open(1, "va");
         ip("addr add 10.0.0.1/24 dev vb");
         ip("neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev vb");
-        let socket = UdpSocket::bind("10.0.0.1:5000").unwrap();
-        for n_bytes in [0, 1, 2, 3, 100, 1401, 1472] {
-            socket.send_to(&vec![0xa5; n_bytes], "10.0.0.2:6000").unwrap();
-            let is_udp = |p: &[u8]| p.len() >= 42 && p[12..14] == [8, 0] && p[23] == 17;
-            let packet = a.receive_n(1, is_udp).remove(0);
-            assert_eq!(packet.len(), 42 + n_bytes);
-            assert_ne!(packet[40..42], [0, 0]);
-            assert!(has_right_checksum(&packet), "{packet:02x?}");
-        }
+        complete_at(open(1, "va"));
+        complete_at(Driven::new(XdpPort::open(PortId(1), "va", XdpOptions::JUMBO).unwrap()));
     });
+}
+
+fn complete_at<P: Port>(mut a: Driven<P>) {
+    let socket = UdpSocket::bind("10.0.0.1:5000").unwrap();
+    for n_bytes in [0, 1, 2, 3, 100, 1401, 1472] {
+        socket.send_to(&vec![0xa5; n_bytes], "10.0.0.2:6000").unwrap();
+        let is_udp = |p: &[u8]| p.len() >= 42 && p[12..14] == [8, 0] && p[23] == 17;
+        let packet = a.receive_n(1, is_udp).remove(0);
+        assert_eq!(packet.len(), 42 + n_bytes);
+        assert_ne!(packet[40..42], [0, 0]);
+        assert!(has_right_checksum(&packet), "{packet:02x?}");
+    }
 }
 
 #[test]
@@ -101,12 +105,20 @@ fn merging_is_off_while_the_port_is_open() {
     });
 }
 
+/// How the ports are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Packet,
+    Xdp,
+}
+
 /// A host with one interface of a pair, whose other end is here.
 fn host(
     name: &str,
     address: &'static str,
+    kind: Kind,
     run: impl FnOnce() -> usize + Send + 'static,
-) -> (Neighbour<usize>, Driven<AfPacketPort>) {
+) -> (Neighbour<usize>, Driven<dyn Port>) {
     let (here, there) = (format!("sw-{name}"), format!("{name}-eth"));
     let inside = there.clone();
     let host = Neighbour::start(move || {
@@ -119,25 +131,26 @@ fn host(
     ip(&format!("link set dev {there} netns {}", host.thread_id));
     ip(&format!("link set dev {here} addrgenmode none"));
     ip(&format!("link set dev {here} up"));
-    let port = Driven::new(
-        AfPacketPort::open(packet_io::PortId(1), &here, packet_io::AfPacketOptions::JUMBO).unwrap(),
-    );
-    (host, port)
+    let port: Box<dyn Port> = match kind {
+        Kind::Packet => Box::new(AfPacketPort::open(PortId(1), &here, AfPacketOptions::JUMBO).unwrap()),
+        Kind::Xdp => Box::new(XdpPort::open(PortId(1), &here, XdpOptions::JUMBO).unwrap()),
+    };
+    (host, Driven::boxed(port))
 }
 
 /// Sends 2 MB over TCP between two hosts through something that only hands on packets. With the offloads that
 /// interfaces have unless told otherwise, segments of up to 64 KiB and without checksums arrive at the port.
-fn tcp_passes(addresses: [&'static str; 2], server: &'static str) {
+fn tcp_passes(kind: Kind, addresses: [&'static str; 2], server: &'static str) {
     const N_BYTES: usize = 2_000_000;
     const TIMEOUT: Option<Duration> = Some(Duration::from_secs(120));
-    let (server_host, mut a) = host("server", addresses[0], move || {
+    let (server_host, mut a) = host("server", addresses[0], kind, move || {
         let (mut stream, _) = TcpListener::bind(server).unwrap().accept().unwrap();
         stream.set_read_timeout(TIMEOUT).unwrap();
         let mut all = Vec::new();
         stream.read_to_end(&mut all).unwrap();
         all.iter().enumerate().filter(|(i, b)| **b == (i % 251) as u8).count()
     });
-    let (client_host, mut b) = host("client", addresses[1], move || {
+    let (client_host, mut b) = host("client", addresses[1], kind, move || {
         let data: Vec<u8> = (0..N_BYTES).map(|i| (i % 251) as u8).collect();
         let begin = Instant::now();
         // The server may not listen yet.
@@ -165,7 +178,9 @@ fn tcp_passes(addresses: [&'static str; 2], server: &'static str) {
     assert_eq!(server_host.join(), N_BYTES);
     assert!(n_longest <= 1514, "{n_longest}");
     // Else this test would not have tested what it is for.
-    assert!(b.port.stats().rx_segmented > 0, "{:?}", b.port.stats());
+    if kind == Kind::Packet {
+        assert!(b.port.stats().rx_segmented > 0, "{:?}", b.port.stats());
+    }
     for port in [&mut a, &mut b] {
         let stats = port.port.stats();
         assert_eq!((stats.rx_too_long, stats.rx_dropped_gso, stats.rx_errors), (0, 0, 0), "{stats:?}");
@@ -175,10 +190,16 @@ fn tcp_passes(addresses: [&'static str; 2], server: &'static str) {
 
 #[test]
 fn tcp_over_ipv4_passes() {
-    in_namespace(|| tcp_passes(["10.0.0.1/24", "10.0.0.2/24"], "10.0.0.1:5000"));
+    in_namespace(|| tcp_passes(Kind::Packet, ["10.0.0.1/24", "10.0.0.2/24"], "10.0.0.1:5000"));
 }
 
 #[test]
 fn tcp_over_ipv6_passes() {
-    in_namespace(|| tcp_passes(["fd00::1/64", "fd00::2/64"], "[fd00::1]:5000"));
+    in_namespace(|| tcp_passes(Kind::Packet, ["fd00::1/64", "fd00::2/64"], "[fd00::1]:5000"));
+}
+
+#[test]
+fn tcp_passes_af_xdp_ports() {
+    in_namespace(|| tcp_passes(Kind::Xdp, ["10.0.0.1/24", "10.0.0.2/24"], "10.0.0.1:5000"));
+    in_namespace(|| tcp_passes(Kind::Xdp, ["fd00::1/64", "fd00::2/64"], "[fd00::1]:5000"));
 }
