@@ -9,7 +9,7 @@ mod net;
 use common::{compile, configure, settled, until};
 use dataplane::{Options, PortKind, PortSpec, Switch};
 use net::{Lab, PATIENCE, transfer};
-use packet_io::LinkState;
+use packet_io::{LinkState, XdpOptions};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -21,14 +21,30 @@ const L2_SWITCH: &str = "examples/02-l2-switch/l2_switch.p4";
 const PSA_SWITCH: &str = "examples/13-psa-switch/switch_psa.p4";
 const ROUTER: &str = "examples/01-router/router.p4";
 
+/// How the switch has its ports.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    AfPacket,
+    AfXdp,
+}
+
+impl Kind {
+    fn of(self, interface: String) -> PortKind {
+        match self {
+            Kind::AfPacket => PortKind::Interface(interface),
+            Kind::AfXdp => PortKind::Xdp { name: interface, options: XdpOptions::JUMBO },
+        }
+    }
+}
+
 /// A switch in the lab's namespace, with a port for each host.
-fn switch(lab: &Lab, n_hosts: u32, options: Options, program: &str) -> Arc<Switch> {
+fn switch(lab: &Lab, kind: Kind, n_hosts: u32, options: Options, program: &str) -> Arc<Switch> {
     let compiled = compile(program);
     let start = move || {
         let switch = Switch::start(options).unwrap();
         switch.replace(compiled).unwrap();
         for number in 1..=n_hosts {
-            let spec = PortSpec { number, kind: PortKind::Interface(format!("port{number}")) };
+            let spec = PortSpec { number, kind: kind.of(format!("port{number}")) };
             switch.add_port(&spec, None).unwrap();
         }
         switch
@@ -40,6 +56,13 @@ fn switch(lab: &Lab, n_hosts: u32, options: Options, program: &str) -> Arc<Switc
         report.ports.iter().all(|port| port.link == LinkState::Up)
     });
     switch
+}
+
+/// The same results and counts, whatever the ports are.
+fn on_all_kinds(test: fn(Kind)) {
+    if net::is_possible() {
+        [Kind::AfPacket, Kind::AfXdp].into_iter().for_each(test);
+    }
 }
 
 fn flood_to(switch: &Switch, ports: &str) {
@@ -75,12 +98,13 @@ fn learn(switch: &Switch) -> usize {
 
 #[test]
 fn three_hosts_find_each_other() {
-    if !net::is_possible() {
-        return;
-    }
+    on_all_kinds(hosts_find_each_other);
+}
+
+fn hosts_find_each_other(kind: Kind) {
     let lab = Lab::new(3);
     (1..=3).for_each(|n| lab.address(n, &format!("10.0.0.{n}/24")));
-    let switch = switch(&lab, 3, Options { n_workers: 2, ..Options::default() }, L2_SWITCH);
+    let switch = switch(&lab, kind, 3, Options { n_workers: 2, ..Options::default() }, L2_SWITCH);
     flood_to(&switch, "1 2 3");
     // ARP goes to all, and everything else as well, since nobody is known.
     ping(&lab, &switch, 1, "10.0.0.2");
@@ -102,12 +126,13 @@ fn three_hosts_find_each_other() {
 /// Ports 1 and 2 are of one VLAN, port 3 hears what comes from port 2.
 #[test]
 fn a_psa_switch_joins_hosts_and_mirrors() {
-    if !net::is_possible() {
-        return;
-    }
+    on_all_kinds(hosts_are_mirrored);
+}
+
+fn hosts_are_mirrored(kind: Kind) {
     let lab = Lab::new(3);
     (1..=3).for_each(|n| lab.address(n, &format!("10.0.0.{n}/24")));
-    let switch = switch(&lab, 3, Options { n_workers: 2, ..Options::default() }, PSA_SWITCH);
+    let switch = switch(&lab, kind, 3, Options { n_workers: 2, ..Options::default() }, PSA_SWITCH);
     let mut script = "mc_mgrp_create 5\nmc_node_create 0 1 2\nmc_node_associate 5 0\nmirroring_add 20 3\n\
         add floods meta.vlan:10 flood(group:5)\n\
         add mirrors 1 istd.ingress_port:2&&&0xffffffff frame.ethernet.source:0&&&0 \
@@ -163,9 +188,10 @@ fn multicast(lab: &Lab) {
 
 #[test]
 fn two_networks_are_routed() {
-    if !net::is_possible() {
-        return;
-    }
+    on_all_kinds(networks_are_routed);
+}
+
+fn networks_are_routed(kind: Kind) {
     let lab = Lab::new(2);
     for n in 1..=2 {
         lab.address(n, &format!("10.{n}.0.1/24"));
@@ -174,7 +200,7 @@ fn two_networks_are_routed() {
         net::run(&format!("-n {host} neigh add 10.{n}.0.254 lladdr 02:00:00:00:01:0{n} dev eth0"));
         net::run(&format!("-n {host} route add default via 10.{n}.0.254"));
     }
-    let switch = switch(&lab, 2, Options { cpu_port: Some(63), ..Options::default() }, ROUTER);
+    let switch = switch(&lab, kind, 2, Options { cpu_port: Some(63), ..Options::default() }, ROUTER);
     configure(
         &switch,
         "add next_hops meta.next_hop:1 forward(port:1, source:0x020000000101, destination:0x020000000001)
@@ -286,7 +312,9 @@ fn another_program_under_load_costs_no_packet() {
     if !net::is_possible() {
         return;
     }
-    replace_under_load(Duration::from_secs(3), 5000);
+    for kind in [Kind::AfPacket, Kind::AfXdp] {
+        replace_under_load(kind, Duration::from_secs(2), 5000);
+    }
 }
 
 /// The long form, for when there is time: SIDING_LOAD_SECONDS=60 cargo test -p dataplane --test live -- --ignored
@@ -297,14 +325,14 @@ fn another_program_under_load_for_a_minute() {
         return;
     }
     let seconds = std::env::var("SIDING_LOAD_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(60);
-    replace_under_load(Duration::from_secs(seconds), 5000);
+    replace_under_load(Kind::AfXdp, Duration::from_secs(seconds), 5000);
 }
 
-fn replace_under_load(duration: Duration, rate_pps: u64) {
+fn replace_under_load(kind: Kind, duration: Duration, rate_pps: u64) {
     let lab = Lab::new(2);
     (1..=2).for_each(|n| lab.address(n, &format!("10.0.0.{n}/24")));
     introduce(&lab);
-    let switch = switch(&lab, 2, Options::default(), L2_SWITCH);
+    let switch = switch(&lab, kind, 2, Options::default(), L2_SWITCH);
     flood_to(&switch, "1 2");
     let other = compile(L2_SWITCH);
     let numbered = Numbered::start(&lab, rate_pps);
@@ -324,13 +352,14 @@ fn replace_under_load(duration: Duration, rate_pps: u64) {
 
 #[test]
 fn an_interface_may_go_and_come_back() {
-    if !net::is_possible() {
-        return;
-    }
+    on_all_kinds(interface_goes_and_comes_back);
+}
+
+fn interface_goes_and_comes_back(kind: Kind) {
     let lab = Lab::new(2);
     (1..=2).for_each(|n| lab.address(n, &format!("10.0.0.{n}/24")));
     introduce(&lab);
-    let switch = switch(&lab, 2, Options::default(), L2_SWITCH);
+    let switch = switch(&lab, kind, 2, Options::default(), L2_SWITCH);
     flood_to(&switch, "1 2");
     let link = |number: usize| switch.report().unwrap().ports[number - 1].link;
     let numbered = Numbered::start(&lab, 2000);

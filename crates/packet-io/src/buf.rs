@@ -7,6 +7,10 @@ use std::ptr::NonNull;
 /// The storage begins at a cache line, so that C code can align its state in the headroom.
 const LINE_BYTES: usize = 64;
 
+/// Has the alignment of storage.
+#[repr(align(64))]
+struct Line;
+
 /// A packet with room before and after it: headroom, data, tailroom.
 ///
 /// Headers grow and shrink by moving the start of the data; the bytes behind them are not copied. The storage is on the heap, or
@@ -47,8 +51,7 @@ pub struct RawPacketBuf {
 
 impl Default for PacketBuf {
     fn default() -> PacketBuf {
-        // The address of no line, aligned as all of them.
-        let first = NonNull::without_provenance(const { std::num::NonZeroUsize::new(LINE_BYTES).unwrap() });
+        let first = NonNull::<Line>::dangling().cast();
         PacketBuf { first, capacity: 0, start: 0, len: 0, port: PortId(0), timestamp_ns: 0, source: None }
     }
 }
