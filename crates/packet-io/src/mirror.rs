@@ -163,6 +163,10 @@ impl<P: Port + ?Sized> Port for PcapMirror<P> {
         self.inner.link_state()
     }
 
+    fn frame_bytes_max(&self) -> Option<usize> {
+        self.inner.frame_bytes_max()
+    }
+
     fn fd(&self) -> Option<RawFd> {
         self.inner.fd()
     }

@@ -62,6 +62,11 @@ pub trait Port: fmt::Debug + Send {
         LinkState::Up
     }
 
+    /// The longest frame that the link takes, in bytes without VLAN tag and check sequence, if the port knows it.
+    fn frame_bytes_max(&self) -> Option<usize> {
+        None
+    }
+
     /// File descriptor to poll for input, if the port has one. It changes when a lost interface returns, so
     /// ask again after [`Port::idle`].
     fn fd(&self) -> Option<RawFd> {

@@ -414,6 +414,10 @@ impl Port for AfPacketPort {
         self.state
     }
 
+    fn frame_bytes_max(&self) -> Option<usize> {
+        self.control.frame_bytes_max()
+    }
+
     fn fd(&self) -> Option<RawFd> {
         self.socket.as_ref().map(|(socket, _)| socket.raw_fd())
     }

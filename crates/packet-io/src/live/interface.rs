@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 /// Interval between two checks of an interface.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-const ETHERNET_MTU: usize = 1500;
+/// Length of an Ethernet header without a VLAN tag.
+pub(super) const ETHERNET_BYTES: usize = 14;
 
 /// Commands of `ETHTOOL_*` and `ETH_FLAG_*` in linux/ethtool.h.
 const ETHTOOL_GDRVINFO: u32 = 0x3;
@@ -163,16 +164,6 @@ impl InterfaceControl {
         }
     }
 
-    /// Returns the MTU; that of Ethernet if the interface has vanished.
-    pub(super) fn mtu(&self) -> usize {
-        let mut request = self.request();
-        match self.ioctl(libc::SIOCGIFMTU as libc::Ioctl, &mut request) {
-            // SAFETY: a successful SIOCGIFMTU fills this member.
-            Ok(()) => usize::try_from(unsafe { request.ifr_ifru.ifru_mtu }).unwrap_or(0),
-            Err(_) => ETHERNET_MTU,
-        }
-    }
-
     /// Returns the number of queues that packets arrive in.
     pub(super) fn n_rx_queues(&self) -> u32 {
         // `struct ethtool_channels`: the command, four maxima, then receive, transmit, other and combined queues.
@@ -196,6 +187,15 @@ impl InterfaceControl {
         self.ioctl(SIOCETHTOOL, &mut request).ok()?;
         let name: Vec<u8> = info[1..9].iter().flat_map(|word| word.to_ne_bytes()).collect();
         CStr::from_bytes_until_nul(&name).ok().map(|name| name.to_string_lossy().into_owned())
+    }
+
+    /// The MTU and an Ethernet header; `None` if the interface is gone.
+    pub(super) fn frame_bytes_max(&self) -> Option<usize> {
+        let mut request = self.request();
+        self.ioctl(libc::SIOCGIFMTU as libc::Ioctl, &mut request).ok()?;
+        // SAFETY: a successful SIOCGIFMTU fills this member.
+        let mtu = unsafe { request.ifr_ifru.ifru_mtu };
+        usize::try_from(mtu).ok().map(|mtu| mtu + ETHERNET_BYTES)
     }
 
     /// Fails if packets have no Ethernet header.

@@ -221,6 +221,10 @@ impl Port for TapPort {
         self.state
     }
 
+    fn frame_bytes_max(&self) -> Option<usize> {
+        self.control.frame_bytes_max()
+    }
+
     fn fd(&self) -> Option<RawFd> {
         self.device.as_ref().map(|(device, _)| device.as_raw_fd())
     }

@@ -9,7 +9,7 @@ mod region;
 mod ring;
 mod socket;
 
-use super::interface::{InterfaceControl, Merging};
+use super::interface::{ETHERNET_BYTES, InterfaceControl, Merging};
 use super::offload;
 use crate::limits::{FRAME_BYTES_MAX, JUMBO_BYTES_MAX};
 use crate::{
@@ -27,7 +27,6 @@ use std::time::{Duration, Instant};
 const CAPABILITIES: &str = "cap_net_raw,cap_net_admin,cap_bpf,cap_ipc_lock";
 /// How long a port that is opened waits for the kernel to close another socket on the same queue.
 const CLOSING: Duration = Duration::from_millis(400);
-const ETHERNET_BYTES: usize = 14;
 const VLAN_BYTES: usize = 4;
 /// Pieces of a frame's size that one packet may need.
 const N_PIECES_MAX: usize = FRAME_BYTES_MAX.div_ceil(FRAME_BYTES);
@@ -90,7 +89,7 @@ struct Open {
     poll: Option<OwnedFd>,
     /// The socket that was served last.
     last: usize,
-    /// Longest packet that the interface sends, without VLAN tag.
+    /// [`Port::frame_bytes_max`], known without a system call.
     tx_bytes_max: usize,
     /// Senders leave checksums to hardware that is not there.
     completes_checksums: bool,
@@ -183,8 +182,8 @@ impl XdpPort {
         match self.control.index()? {
             Some(index) if self.open.as_ref().is_some_and(|open| open.index == index) => {
                 self.state = self.control.link_state();
-                if let Some(open) = &mut self.open {
-                    open.tx_bytes_max = self.control.mtu() + ETHERNET_BYTES;
+                if let (Some(open), Some(n_bytes)) = (&mut self.open, self.control.frame_bytes_max()) {
+                    open.tx_bytes_max = n_bytes;
                 }
             }
             Some(index) => {
@@ -231,7 +230,7 @@ impl XdpPort {
             sockets,
             poll,
             last: 0,
-            tx_bytes_max: self.control.mtu() + ETHERNET_BYTES,
+            tx_bytes_max: self.control.frame_bytes_max().unwrap_or(FRAME_BYTES_MAX),
             completes_checksums: self.control.driver().as_deref() == Some("veth"),
             merging: self.control.stop_merging(),
             _redirect: redirect,
@@ -592,6 +591,10 @@ impl Port for XdpPort {
 
     fn link_state(&self) -> LinkState {
         self.state
+    }
+
+    fn frame_bytes_max(&self) -> Option<usize> {
+        self.control.frame_bytes_max()
     }
 
     fn fd(&self) -> Option<RawFd> {
