@@ -42,6 +42,46 @@ pub enum BenchCommand {
     Sim(BenchSimArgs),
     /// Count entries a second that controllers write and read
     Control(BenchControlArgs),
+    /// Count packets a second through real ports, and their delay, beside other switches in the same place
+    Live(BenchLiveArgs),
+}
+
+/// What joins the switch and the generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MediumArg {
+    /// Virtual interfaces of the kernel, in a network namespace of their own
+    Veth,
+    /// Shared memory between processes (DPDK)
+    Memif,
+    /// Shared memory of a virtual machine's network card (DPDK)
+    Vhost,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchLiveArgs {
+    /// What joins the switch and the generator
+    #[arg(long, value_enum, value_name = "MEDIUM", default_value = "veth")]
+    pub over: MediumArg,
+    /// Stations that the switch knows, each with a flow (repeatable) [default: 10 and 100000, with --quick 10]
+    #[arg(long = "entries", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub entries: Vec<u32>,
+    /// Lengths of frames in bytes, with check sequence, or `imix` (repeatable) [default: 64, 512, 1518 and imix, with --quick 64]
+    #[arg(long = "size", value_name = "SIZE")]
+    pub sizes: Vec<String>,
+    /// Measure only those whose name begins so (repeatable)
+    #[arg(long = "only", value_name = "NAME")]
+    pub only: Vec<String>,
+    /// Length of a trial in seconds [default: 2, with --quick 0.5]
+    #[arg(long, value_name = "SECONDS")]
+    pub trial: Option<f64>,
+    /// Core of the generator and sink
+    #[arg(long, value_name = "CORE", default_value_t = 0)]
+    pub generator_core: usize,
+    /// Core of what is measured
+    #[arg(long, value_name = "CORE", default_value_t = 1)]
+    pub core: usize,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
 }
 
 /// Ways of controllers to a switch.

@@ -25,7 +25,9 @@ mod harness;
 mod instructions;
 mod interp;
 pub mod latency;
+mod live;
 mod native;
+mod network;
 mod programs;
 mod registers;
 pub mod report;
@@ -59,5 +61,6 @@ pub fn run(command: &Command) -> Exit {
         Command::Sim(args) => sim::run(args),
         Command::State(args) => state::run(args),
         Command::Control(args) => control::run(args),
+        Command::Live(args) => live::run(args),
     }
 }

@@ -589,6 +589,14 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             ("siding bench control --figure plain --json", "P4Runtime over TCP and a Unix socket"),
         ],
     ),
+    (
+        "bench live",
+        &[
+            ("sudo siding bench live --quick", "over veth: this switch, testpmd, the kernel's bridge"),
+            ("sudo siding bench live --over memif --json", "through shared memory"),
+            ("sudo siding bench live --only siding --size 64 --entries 10", "this switch alone"),
+        ],
+    ),
     ("bench sim", &[("siding bench sim", ""), ("siding bench sim -n 100000 --runs 3", "small and short")]),
     ("doctor", &[("siding doctor", ""), ("siding doctor --cc clang", "with another compiler")]),
     (

@@ -1,12 +1,12 @@
 //! The network of a comparison: a client, a server, and the middle between them, each in a namespace of its own.
 
 use super::{Side, failed, missing};
+use crate::network::{ip, run};
 use console::CcArgs;
 use console::output::Exit;
 use nix::sched::{CloneFlags, setns};
 use packet_io::{AfPacketOptions, AfPacketPort, PortId};
 use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -132,25 +132,4 @@ impl Lab {
 
 pub fn station(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
-}
-
-/// `ip ...`
-pub fn ip(command: &str) -> Result<(), Exit> {
-    let made = run(Command::new("ip").args(command.split_whitespace()), &format!("ip {command}"), "");
-    made.map_err(|why| failed(&why))
-}
-
-fn run(command: &mut Command, shown: &str, input: &str) -> Result<(), String> {
-    let failed = |error: String| format!("`{shown}` in a network namespace: {}", error.trim());
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A program that does not read its input says why itself.
-        let _ = stdin.write_all(input.as_bytes());
-    }
-    let ended = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
-    match ended.status.success() {
-        true => Ok(()),
-        false => Err(failed(String::from_utf8_lossy(&ended.stderr).into_owned())),
-    }
 }

@@ -1,0 +1,359 @@
+//! `siding bench live`: packets through two ports of a switch in a process of its own, beside other programs in its place.
+//!
+//! Generator and sink share a thread and a core; what is measured has another one. Everything is in one network namespace.
+
+mod pair;
+mod place;
+mod subject;
+
+use crate::args::{BenchLiveArgs, MediumArg};
+use crate::frontend::median;
+use crate::harness::{Goal, Judged};
+use crate::report;
+use console::output::{self, Exit};
+use dataplane::{PortKind, PortSpec};
+use pair::Pair;
+use place::Place;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use subject::{FIRST_STATION, Running, SENDER, Subject, Task, is_memory};
+use traffic::{
+    ChecksumCheck, Content, Control, FlowOptions, FlowOrder, Generator, GeneratorOptions, IdleMode, Mac,
+    Ordinal, Range, Rate, Receiver, Sender, Sink, Sizes, Station, Totals, Trial,
+};
+
+/// How long a subject may take until packets come through.
+const START: Duration = Duration::from_secs(60);
+/// Packets a second of the first packets.
+const GENTLE: Rate = Rate::PacketsPerS(20_000);
+
+/// What one subject did with frames of one size and so many entries.
+#[derive(Debug)]
+struct Figure {
+    subject: Subject,
+    n_entries: u32,
+    sizes: String,
+    /// Received packets a second when the generator sends as fast as it can; median of the trials, least, most.
+    flood: [f64; 3],
+    offered: f64,
+    /// At half of that rate.
+    half: Totals,
+}
+
+pub fn run(args: &BenchLiveArgs) -> Exit {
+    // The thread's network namespace is its own, and that of all processes that it starts.
+    let measured = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| measure(args));
+        thread.join().unwrap_or(Err(Exit::Bug))
+    });
+    match measured {
+        Ok(()) => Exit::Ok,
+        Err(exit) => exit,
+    }
+}
+
+fn refused(text: &str) -> Exit {
+    output::error_line(text);
+    Exit::Usage
+}
+
+fn measure(args: &BenchLiveArgs) -> Result<(), Exit> {
+    let quick = args.measure.quick;
+    let sizes = match (args.sizes.as_slice(), quick) {
+        ([], true) => vec!["64"],
+        ([], false) => vec!["64", "512", "1518", "imix"],
+        (given, _) => given.iter().map(String::as_str).collect(),
+    };
+    let sizes: Vec<Sizes> =
+        sizes.into_iter().map(str::parse).collect::<Result<_, String>>().map_err(|error| refused(&error))?;
+    let entries = match (args.entries.as_slice(), quick) {
+        ([], true) => vec![10],
+        ([], false) => vec![10, 100_000],
+        (given, _) => given.to_vec(),
+    };
+    let trial = args.trial.unwrap_or(if quick { 0.5 } else { 2.0 });
+    if !(0.05..=600.0).contains(&trial) {
+        return Err(refused(&format!("--trial is {trial} seconds; it can be 0.05 to 600")));
+    }
+    let dir = tempfile::tempdir().map_err(|error| {
+        output::error_line(&format!("cannot make a directory: {error}"));
+        Exit::Environment
+    })?;
+    let place = Place::enter(args.over, dir.path())?;
+    let mut bench =
+        Bench { args, place, trial: Duration::from_secs_f64(trial), figures: Vec::new(), absent: Vec::new() };
+    let subjects = bench.place.subjects();
+    let is_wanted = |subject: &Subject| {
+        args.only.is_empty() || args.only.iter().any(|name| subject.name().starts_with(name.as_str()))
+    };
+    if !subjects.iter().any(is_wanted) {
+        let names: Vec<_> = subjects.iter().map(|subject| subject.name()).collect();
+        return Err(refused(&format!("--only names nothing that is measured here: {}", names.join(", "))));
+    }
+    for (i, n_entries) in entries.iter().enumerate() {
+        for subject in subjects.iter().filter(|subject| is_wanted(subject) && (i == 0 || subject.has_table()))
+        {
+            bench.measure_subject(*subject, *n_entries, &sizes)?;
+        }
+    }
+    bench.show()
+}
+
+struct Bench<'a> {
+    args: &'a BenchLiveArgs,
+    place: Place,
+    trial: Duration,
+    figures: Vec<Figure>,
+    absent: Vec<String>,
+}
+
+impl Bench<'_> {
+    fn measure_subject(&mut self, subject: Subject, n_entries: u32, sizes: &[Sizes]) -> Result<(), Exit> {
+        self.place.prepare()?;
+        let task = Task {
+            place: &self.place,
+            n_entries,
+            core: self.args.core,
+            other_core: self.args.generator_core,
+        };
+        let found = subject.start(&task).and_then(|mut running| {
+            let mut pair = self.open()?;
+            self.wait(subject, &mut running, &mut pair, n_entries)?;
+            sizes
+                .iter()
+                .map(|sizes| self.figure(subject, &mut pair, n_entries, sizes))
+                .collect::<Result<Vec<_>, _>>()
+        });
+        match found {
+            Ok(figures) => self.figures.extend(figures),
+            Err(why) => {
+                let text = format!("{} is not measured: {why}", subject.name());
+                if !self.absent.contains(&text) {
+                    self.absent.push(text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&self) -> Result<Pair, String> {
+        let open = |i: usize| {
+            let spec = PortSpec { number: i as u32, kind: PortKind::parse(&self.place.far(i))? };
+            spec.open(None).map_err(|error| error.to_string())
+        };
+        Ok(Pair { tx: open(0)?, rx: open(1)? })
+    }
+
+    /// Waits until packets come through.
+    fn wait(
+        &self,
+        subject: Subject,
+        running: &mut Running,
+        pair: &mut Pair,
+        n_entries: u32,
+    ) -> Result<(), String> {
+        let begin = Instant::now();
+        loop {
+            running.check(&subject.log(&self.place))?;
+            let totals = self.send(pair, n_entries, &Sizes::fixed(64), GENTLE, Duration::from_millis(100))?;
+            if totals.n_received > 0 && totals.loss_ratio < 0.5 {
+                return Ok(());
+            }
+            if begin.elapsed() > START {
+                return Err(format!("no packet comes through ({} sent)", totals.n_sent));
+            }
+        }
+    }
+
+    fn figure(
+        &self,
+        subject: Subject,
+        pair: &mut Pair,
+        n_entries: u32,
+        sizes: &Sizes,
+    ) -> Result<Figure, String> {
+        let (mut received, mut offered) = (Vec::new(), Vec::new());
+        for _ in 0..self.args.measure.runs.unwrap_or(if self.args.measure.quick { 3 } else { 5 }) {
+            let totals = self.send(pair, n_entries, sizes, Rate::Unlimited, self.trial)?;
+            // What is still in queues when the generator ends comes later.
+            received.push(totals.n_received as f64 / self.trial.as_secs_f64());
+            offered.push(totals.sent_packets_per_s);
+        }
+        received.sort_by(f64::total_cmp);
+        let middle = median(received.clone());
+        let half = Rate::PacketsPerS((middle / 2.0).max(1000.0) as u64);
+        let half = self.send(pair, n_entries, sizes, half, self.trial)?;
+        Ok(Figure {
+            subject,
+            n_entries,
+            sizes: sizes.to_string(),
+            flood: [middle, received[0], received[received.len() - 1]],
+            offered: median(offered),
+            half,
+        })
+    }
+
+    fn send(
+        &self,
+        pair: &mut Pair,
+        n_entries: u32,
+        sizes: &Sizes,
+        rate: Rate,
+        duration: Duration,
+    ) -> Result<Totals, String> {
+        let first = Mac(FIRST_STATION);
+        let flows = FlowOptions {
+            n_flows: n_entries,
+            order: FlowOrder::Uniform,
+            src_mac: Range::single(Mac(SENDER)),
+            dst_mac: Range::new(first, first.plus(u64::from(n_entries) - 1))?,
+            ..FlowOptions::ipv4()
+        };
+        let generator = GeneratorOptions {
+            content: Content::Flows { flows, sizes: sizes.clone() },
+            rate,
+            n_packets: None,
+            duration: Some(duration),
+            stream: 0,
+            burst_max: 32,
+        };
+        let generator = Generator::new(generator, packet_io::Port::frame_bytes_max(pair))
+            .map_err(|error| error.to_string())?;
+        let station = Station {
+            port: pair,
+            sender: Some(Sender::Generator(Box::new(generator))),
+            receiver: Some(Receiver::Sink(Box::new(Sink::new(ChecksumCheck::Off)))),
+            core: Some(self.args.generator_core),
+            idle: IdleMode::Spin,
+        };
+        let mut trial = Trial::new(vec![station]);
+        trial.drain = Duration::from_millis(50);
+        let result = trial.run(&Control::new(1)).map_err(|error| error.to_string())?;
+        Ok(result.totals)
+    }
+
+    /// The rate of one subject as a part of another one's, for each number of entries and size of frames.
+    fn ratios(&self, ours: Subject, other: Subject) -> Vec<(u64, f64)> {
+        let find = |subject: Subject, of: &Figure| {
+            self.figures.iter().find(|figure| {
+                figure.subject == subject
+                    && figure.sizes == of.sizes
+                    && (figure.n_entries == of.n_entries || !subject.has_table())
+            })
+        };
+        let own = self.figures.iter().filter(|figure| figure.subject == ours && figure.sizes == "64");
+        own.filter_map(|figure| {
+            Some((u64::from(figure.n_entries), figure.flood[0] / find(other, figure)?.flood[0]))
+        })
+        .collect()
+    }
+
+    fn goals(&self) -> Vec<Judged> {
+        let mut goals = Vec::new();
+        let mut judge = |name: &str, values: Vec<(u64, f64)>, goal: Goal| {
+            goals.extend(values.into_iter().map(|(size, value)| Judged {
+                name: name.to_owned(),
+                size,
+                value,
+                goal,
+            }));
+        };
+        let pairs = [
+            ("afxdp to testpmd net_af_xdp", Subject::SidingXdp, Subject::TestpmdXdp, 0.9),
+            ("afxdp to bmv2", Subject::SidingXdp, Subject::Bmv2, 5.0),
+            ("afpacket to bmv2", Subject::SidingPacket, Subject::Bmv2, 2.0),
+            ("dpdk to testpmd", Subject::SidingDpdk, Subject::TestpmdShared, 0.8),
+            ("dpdk to ovs dpdk", Subject::SidingDpdk, Subject::OvsDpdk, 1.5),
+        ];
+        for (name, ours, other, limit) in pairs {
+            judge(name, self.ratios(ours, other), Goal::AtLeast(limit));
+        }
+        if is_memory(self.place.medium) {
+            let ours = self.figures.iter().filter(|figure| figure.subject == Subject::SidingDpdk);
+            let delays = ours.filter_map(|figure| {
+                let latency = figure.half.latency.as_ref()?;
+                Some((u64::from(figure.n_entries), latency.p99_ns as f64 / 1e3))
+            });
+            judge("p99 in microseconds", delays.collect(), Goal::AtMost(50.0));
+        }
+        goals
+    }
+
+    fn show(&self) -> Result<(), Exit> {
+        let goals = self.goals();
+        let medium = match self.place.medium {
+            MediumArg::Veth => "veth",
+            MediumArg::Memif => "memif",
+            MediumArg::Vhost => "vhost-user",
+        };
+        let notes = [
+            "Rates are packets that arrive in a second while the generator sends as fast as it can; delays are at half of that rate.",
+            "Generator and sink share a core with what the kernel does for the packets that they send.",
+        ];
+        if self.args.measure.json {
+            let value = json!({
+                "version": 1,
+                "siding": env!("CARGO_PKG_VERSION"),
+                "work": "live",
+                "over": medium,
+                "quick": self.args.measure.quick,
+                "trial_s": self.trial.as_secs_f64(),
+                "goals": goals.iter().map(Judged::json).collect::<Vec<_>>(),
+                "absent": self.absent,
+                "notes": notes,
+                "figures": self.figures.iter().map(Figure::json).collect::<Vec<_>>(),
+            });
+            output::out(&format!("{value}\n"));
+            return Ok(());
+        }
+        let head =
+            ["", "entries", "frame", "M/s", "least", "most", "offered", "p50 us", "p99 us", "p99.9 us"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        rows.extend(self.figures.iter().map(Figure::cells));
+        let mut text = format!("Packets through two ports over {medium}\n\n{}", report::aligned(&rows));
+        if !goals.is_empty() {
+            let head = ["goal", "entries", "value", "wanted", ""].map(str::to_owned).to_vec();
+            let rows: Vec<_> = std::iter::once(head).chain(goals.iter().map(Judged::cells)).collect();
+            text += &format!("\n{}", report::aligned(&rows));
+        }
+        for sentence in self.absent.iter().map(String::as_str).chain(notes) {
+            text += &format!("\n{sentence}");
+        }
+        output::out(&(text + "\n"));
+        Ok(())
+    }
+}
+
+impl Figure {
+    fn json(&self) -> Value {
+        let [middle, least, most] = self.flood;
+        json!({
+            "subject": self.subject.name(),
+            "entries": self.n_entries,
+            "frame": self.sizes,
+            "packets_per_s": middle.round(),
+            "least": least.round(),
+            "most": most.round(),
+            "offered": self.offered.round(),
+            "half": self.half,
+        })
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let m = |n: f64| format!("{:.3}", n / 1e6);
+        let us = |ns: Option<u64>| ns.map_or_else(String::new, |ns| format!("{:.1}", ns as f64 / 1e3));
+        let latency = self.half.latency.as_ref();
+        vec![
+            self.subject.name().to_owned(),
+            report::short(u64::from(self.n_entries)),
+            self.sizes.clone(),
+            m(self.flood[0]),
+            m(self.flood[1]),
+            m(self.flood[2]),
+            m(self.offered),
+            us(latency.map(|l| l.p50_ns)),
+            us(latency.map(|l| l.p99_ns)),
+            us(latency.map(|l| l.p999_ns)),
+        ]
+    }
+}

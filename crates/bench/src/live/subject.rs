@@ -1,0 +1,350 @@
+//! What is measured: this program, and others in its place.
+
+use super::place::{NEAR, Place};
+use crate::args::MediumArg;
+use crate::network::run;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const L2: &str = include_str!("../../peers/l2.p4");
+const BMV2_JSON: &str = include_str!("../../peers/bmv2_l2_json.py");
+
+const BMV2: &str = "simple_switch";
+/// Numbers of actions that the script gives.
+const BMV2_NO_ACTION: u32 = 1;
+const BMV2_FORWARD: u32 = 2;
+
+/// Destination of the first flow; those of the others follow. All come from one station.
+pub(super) const FIRST_STATION: [u8; 6] = [2, 0, 1, 0, 0, 0];
+pub(super) const SENDER: [u8; 6] = [2, 0, 0, 0, 0, 1];
+
+/// How long a daemon may take to answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    SidingXdp,
+    SidingPacket,
+    SidingDpdk,
+    TestpmdXdp,
+    TestpmdPacket,
+    TestpmdShared,
+    Bridge,
+    OvsUserspace,
+    OvsDpdk,
+    Bmv2,
+}
+
+/// Processes and interfaces of a subject, which go with this.
+#[derive(Debug, Default)]
+pub(super) struct Running {
+    children: Vec<Child>,
+    /// Commands that undo what was set up.
+    undo: Vec<Vec<String>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for child in self.children.iter_mut().rev() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        for command in self.undo.iter().filter(|command| !command.is_empty()) {
+            let _ = run(Command::new(&command[0]).args(&command[1..]), &command.join(" "), "");
+        }
+    }
+}
+
+impl Running {
+    /// Fails with what the process said if it has ended.
+    pub(super) fn check(&mut self, log: &Path) -> Result<(), String> {
+        for child in &mut self.children {
+            if child.try_wait().is_ok_and(|ended| ended.is_some()) {
+                let said = fs::read_to_string(log).unwrap_or_default();
+                let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it has ended");
+                return Err(last.trim().to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, command: &mut Command, log: &Path) -> Result<(), String> {
+        let file = fs::OpenOptions::new().create(true).append(true).open(log).map_err(|e| e.to_string())?;
+        let also = file.try_clone().map_err(|e| e.to_string())?;
+        // Testpmd ends at the end of its input.
+        command.stdin(Stdio::piped()).stdout(file).stderr(also);
+        let program = command.get_program().to_string_lossy().into_owned();
+        self.children.push(command.spawn().map_err(|error| format!("cannot start {program}: {error}"))?);
+        Ok(())
+    }
+}
+
+/// What a subject is told.
+#[derive(Debug)]
+pub(super) struct Task<'a> {
+    pub(super) place: &'a Place,
+    pub(super) n_entries: u32,
+    pub(super) core: usize,
+    /// For threads that do nothing with packets.
+    pub(super) other_core: usize,
+}
+
+impl Subject {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Subject::SidingXdp => "siding afxdp",
+            Subject::SidingPacket => "siding afpacket",
+            Subject::SidingDpdk => "siding dpdk",
+            Subject::TestpmdXdp => "testpmd net_af_xdp",
+            Subject::TestpmdPacket => "testpmd net_af_packet",
+            Subject::TestpmdShared => "testpmd",
+            Subject::Bridge => "linux bridge",
+            Subject::OvsUserspace => "ovs userspace",
+            Subject::OvsDpdk => "ovs dpdk",
+            Subject::Bmv2 => "bmv2",
+        }
+    }
+
+    /// Whether it looks packets up in a table: how many entries there are makes a difference.
+    pub(super) fn has_table(self) -> bool {
+        !matches!(self, Subject::TestpmdXdp | Subject::TestpmdPacket | Subject::TestpmdShared)
+    }
+
+    pub(super) fn log(self, place: &Place) -> std::path::PathBuf {
+        place.dir.join(format!("{}.log", self.name().replace(' ', "-")))
+    }
+
+    /// Starts it; the error says why it is not measured.
+    pub(super) fn start(self, task: &Task<'_>) -> Result<Running, String> {
+        let log = self.log(task.place);
+        let mut running = Running::default();
+        match self {
+            Subject::SidingXdp => siding(task, NEAR.map(|near| format!("afxdp:{near}")), &log, &mut running)?,
+            Subject::SidingPacket => siding(task, NEAR.map(str::to_owned), &log, &mut running)?,
+            Subject::SidingDpdk => {
+                let ports = [0, 1].map(|i| format!("dpdk:{}", task.place.near_device(i, "")));
+                siding(task, ports, &log, &mut running)?;
+            }
+            Subject::TestpmdXdp => testpmd(task, "net_af_xdp", &log, &mut running)?,
+            Subject::TestpmdPacket => testpmd(task, "net_af_packet", &log, &mut running)?,
+            Subject::TestpmdShared => testpmd(task, "", &log, &mut running)?,
+            Subject::Bridge => bridge(task, &mut running)?,
+            Subject::OvsUserspace | Subject::OvsDpdk => ovs(self, task, &log, &mut running)?,
+            Subject::Bmv2 => bmv2(task, &log, &mut running)?,
+        }
+        Ok(running)
+    }
+}
+
+fn station(n: u32) -> u64 {
+    FIRST_STATION.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)) + u64::from(n)
+}
+
+fn colons(mac: u64) -> String {
+    mac.to_be_bytes()[2..].iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
+}
+
+fn sender() -> u64 {
+    SENDER.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+fn siding(task: &Task<'_>, ports: [String; 2], log: &Path, running: &mut Running) -> Result<(), String> {
+    let dir = &task.place.dir;
+    let (program, entries) = (dir.join("l2.p4"), dir.join("entries.stf"));
+    write(&program, L2)?;
+    let mut text = format!("add L2Ingress.smac hdr.ethernet.srcAddr:{:#014x} NoAction()\n", sender());
+    for n in 0..task.n_entries {
+        let _ = writeln!(
+            text,
+            "add L2Ingress.dmac hdr.ethernet.dstAddr:{:#014x} L2Ingress.forward(port:1)",
+            station(n)
+        );
+    }
+    write(&entries, &text)?;
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let [first, second] = ports;
+    let mut command = Command::new(own);
+    command
+        .arg("switch")
+        .arg(&program)
+        .args(["--backend", "native", "--metrics-addr", "off", "--log-level", "error", "--entries"])
+        .arg(&entries)
+        .arg("--ctl-socket")
+        .arg(dir.join("ctl"))
+        .args(["-i", &format!("0@{first}"), "-i", &format!("1@{second}")])
+        .args(["--cores", &task.core.to_string()]);
+    running.start(&mut command, log)
+}
+
+fn testpmd(task: &Task<'_>, driver: &str, log: &Path, running: &mut Running) -> Result<(), String> {
+    let cores = format!("{},{}", task.other_core, task.core);
+    let mut command = Command::new("dpdk-testpmd");
+    command.args(["-l", &cores, "--main-lcore", &task.other_core.to_string(), "--no-pci", "--no-telemetry"]);
+    if has_huge_pages() {
+        command.arg("--in-memory");
+    } else {
+        command.args(["--no-huge", "-m", "256", "--file-prefix", &format!("peer{}", std::process::id())]);
+    }
+    command
+        .args(["--vdev", &task.place.near_device(0, driver), "--vdev", &task.place.near_device(1, driver)])
+        .args(["--", "--forward-mode=macswap", "--auto-start", "--nb-cores=1", "--total-num-mbufs=32768"]);
+    running.start(&mut command, log).map_err(|error| format!("{error} (package dpdk)"))
+}
+
+/// Whether the system has huge pages for programs of DPDK.
+fn has_huge_pages() -> bool {
+    let free = fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+    free.ok().and_then(|n| n.trim().parse::<u64>().ok()).is_some_and(|n| n >= 256)
+}
+
+fn bridge(task: &Task<'_>, running: &mut Running) -> Result<(), String> {
+    let ip = |command: &str| run(Command::new("ip").args(command.split(' ')), command, "");
+    ip("link add br0 type bridge mcast_snooping 0")?;
+    running.undo.push("ip link del br0".split(' ').map(str::to_owned).collect());
+    for near in NEAR {
+        ip(&format!("link set dev {near} master br0"))?;
+    }
+    ip("link set dev br0 addrgenmode none arp off")?;
+    ip("link set dev br0 up")?;
+    let mut text = String::new();
+    for n in 0..task.n_entries {
+        let _ = writeln!(text, "fdb add {} dev {} master static", colons(station(n)), NEAR[1]);
+    }
+    run(Command::new("bridge").args(["-batch", "-"]), "bridge -batch -", &text)
+}
+
+fn ovs(subject: Subject, task: &Task<'_>, log: &Path, running: &mut Running) -> Result<(), String> {
+    let dir = task.place.dir.join("ovs");
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).map_err(|error| error.to_string())?;
+    let (database, socket) = (dir.join("conf.db"), dir.join("db.sock"));
+    let remote = format!("unix:{}", socket.display());
+    let tool = |name: &str| {
+        let mut command = Command::new(name);
+        command.env("OVS_RUNDIR", &dir).env("OVS_DBDIR", &dir).env("OVS_LOGDIR", &dir);
+        command
+    };
+    let absent = |error: String| format!("{error} (package openvswitch-switch, or openvswitch-switch-dpdk)");
+    let schema = "/usr/share/openvswitch/vswitch.ovsschema";
+    run(tool("ovsdb-tool").arg("create").arg(&database).arg(schema), "ovsdb-tool create", "")
+        .map_err(absent)?;
+    let mut server = tool("ovsdb-server");
+    server.arg(&database).arg(format!("--remote=p{remote}")).arg("--no-chdir");
+    running.start(&mut server, log)?;
+    let vsctl = |words: &[&str]| {
+        run(
+            tool("ovs-vsctl").arg(format!("--db={remote}")).args(["--timeout=30"]).args(words),
+            &format!("ovs-vsctl {}", words.join(" ")),
+            "",
+        )
+    };
+    let begin = Instant::now();
+    while let Err(error) = vsctl(&["--no-wait", "init"]) {
+        if begin.elapsed() > PATIENCE {
+            return Err(error);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let mut daemon = tool("ovs-vswitchd");
+    if subject == Subject::OvsDpdk {
+        let mask = format!("other_config:pmd-cpu-mask={:#x}", 1u64 << task.core);
+        let lcore = format!("other_config:dpdk-lcore-mask={:#x}", 1u64 << task.other_core);
+        let memory = "other_config:dpdk-socket-mem=512";
+        let sockets = format!("other_config:vhost-sock-dir={}", dir.display());
+        vsctl(&[
+            "--no-wait",
+            "set",
+            "Open_vSwitch",
+            ".",
+            "other_config:dpdk-init=true",
+            &mask,
+            &lcore,
+            memory,
+            &sockets,
+        ])?;
+        let own = Path::new("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk");
+        if own.exists() {
+            daemon = tool(&own.display().to_string());
+        }
+    }
+    daemon.arg(&remote).arg("--no-chdir");
+    running.start(&mut daemon, log)?;
+    vsctl(&["add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "fail-mode=secure"])?;
+    for (i, near) in NEAR.iter().enumerate() {
+        let number = format!("ofport_request={}", i + 1);
+        if subject == Subject::OvsDpdk {
+            let path = format!("options:vhost-server-path={}", task.place.socket(i).display());
+            let port = format!("vhost{i}");
+            vsctl(&[
+                "add-port",
+                "br0",
+                &port,
+                "--",
+                "set",
+                "Interface",
+                &port,
+                "type=dpdkvhostuserclient",
+                &path,
+                &number,
+            ])?;
+        } else {
+            vsctl(&["add-port", "br0", near, "--", "set", "Interface", near, &number])?;
+        }
+    }
+    let mut flows = String::new();
+    for n in 0..task.n_entries {
+        let _ = writeln!(flows, "priority=10,dl_dst={},actions=output:2", colons(station(n)));
+    }
+    let file = dir.join("flows");
+    write(&file, &flows)?;
+    let socket = format!("unix:{}", dir.join("br0.mgmt").display());
+    run(tool("ovs-ofctl").args(["add-flows", &socket]).arg(&file), "ovs-ofctl add-flows", "")
+}
+
+fn bmv2(task: &Task<'_>, log: &Path, running: &mut Running) -> Result<(), String> {
+    let dir = &task.place.dir;
+    let script = dir.join("bmv2_l2_json.py");
+    write(&script, BMV2_JSON)?;
+    let made = Command::new("python3").arg(&script).output().map_err(|error| format!("python3: {error}"))?;
+    let mut program: Value = serde_json::from_slice(&made.stdout).map_err(|error| error.to_string())?;
+    // Entries in the program need no control plane.
+    let entry = |key: u64, action: u32, data: &[&str]| {
+        json!({
+            "match_key": [{ "match_type": "exact", "key": format!("{key:#014x}") }],
+            "action_entry": { "action_id": action, "action_data": data },
+            "priority": 1,
+        })
+    };
+    let entries = [
+        json!([entry(sender(), BMV2_NO_ACTION, &[])]),
+        (0..task.n_entries).map(|n| entry(station(n), BMV2_FORWARD, &["0x1"])).collect(),
+    ];
+    for (i, entries) in entries.into_iter().enumerate() {
+        program["pipelines"][0]["tables"][i]["entries"] = entries;
+    }
+    let path = dir.join("l2.json");
+    write(&path, &program.to_string())?;
+    if Command::new(BMV2).arg("--version").output().is_err() {
+        return Err(format!("there is no {BMV2} in the search path (p4lang/behavioral-model)"));
+    }
+    let mut command = Command::new("taskset");
+    command.args(["-c", &task.core.to_string(), BMV2]);
+    for (i, near) in NEAR.iter().enumerate() {
+        command.args(["-i", &format!("{i}@{near}")]);
+    }
+    command.arg(&path);
+    running.start(&mut command, log)
+}
+
+/// Whether the medium is shared memory, which is fast enough to have goals for delay.
+pub(super) fn is_memory(medium: MediumArg) -> bool {
+    medium != MediumArg::Veth
+}
