@@ -209,6 +209,7 @@ fn wait_ready(switch: &Switch, timeout_ms: u64, is_over: &dyn Fn() -> bool) -> A
 fn show(switch: &Switch, what: What, name: Option<&str>) -> Answered {
     match what {
         What::Ports => Ok(show::ports(&switch.report()?)),
+        What::Queues => Ok(show::queues(&switch.report()?)),
         What::Workers => Ok(show::workers(&switch.report()?)),
         What::Async => Ok(show::asyncs(&switch.report()?)),
         What::Totals => Ok(show::totals(&switch.report()?)),

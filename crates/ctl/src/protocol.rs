@@ -158,6 +158,7 @@ pub enum Request {
 #[serde(rename_all = "snake_case")]
 pub enum What {
     Ports,
+    Queues,
     Tables,
     /// Entries that packets have added, and what became of them.
     State,

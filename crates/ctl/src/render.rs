@@ -2,6 +2,7 @@
 
 use crate::protocol::{Request, What};
 use serde_json::Value as Json;
+use std::collections::BTreeSet;
 use trace::Story;
 
 /// The result of a request, for people: tables, counts, stories.
@@ -32,7 +33,7 @@ pub fn render(request: &Request, result: &Json) -> String {
                 ("name", "name"),
                 ("link", "link"),
                 ("enabled", "enabled"),
-                ("worker", "worker"),
+                ("worker", "workers_text"),
                 ("rx packets", "stats.rx_packets"),
                 ("rx bytes", "stats.rx_bytes"),
                 ("rx lost", "rx_lost"),
@@ -77,11 +78,25 @@ pub fn render(request: &Request, result: &Json) -> String {
             table(&joined(&result["profiles"]), &[("profile", "profile"), ("seconds", "seconds")])
         }
         Request::Show { what: What::Names, .. } => names(result),
+        Request::Show { what: What::Queues, .. } => table(
+            result,
+            &[
+                ("port", "port"),
+                ("name", "name"),
+                ("queue", "queue"),
+                ("worker", "worker"),
+                ("rx packets", "rx_packets"),
+                ("rx lost", "rx_lost"),
+                ("tx packets", "tx_packets"),
+                ("tx lost", "tx_lost"),
+            ],
+        ),
         Request::Show { what: What::Workers, .. } => table(
             result,
             &[
                 ("worker", "worker"),
                 ("core", "core"),
+                ("wait", "wait"),
                 ("packets", "packets"),
                 ("bursts", "bursts"),
                 ("sleeps", "sleeps"),
@@ -223,6 +238,10 @@ fn with_losses(ports: &Json) -> Json {
     for port in ports.as_array_mut().into_iter().flatten() {
         let losses = port["losses"].as_object().into_iter().flatten();
         let text: Vec<String> = losses.map(|(name, n)| format!("{name} {}", plain(n))).collect();
+        let workers: BTreeSet<u64> =
+            port["queues"].as_array().into_iter().flatten().filter_map(|of| of["worker"].as_u64()).collect();
+        let workers: Vec<String> = workers.iter().map(u64::to_string).collect();
+        port["workers_text"] = workers.join(" ").into();
         port["losses_text"] = text.join(", ").into();
     }
     ports

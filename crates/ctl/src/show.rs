@@ -1,7 +1,7 @@
 //! Entities and counts as JSON, with values that people can read.
 
 use control::*;
-use dataplane::{PortReport, Report, WorkerReport};
+use dataplane::{PortReport, QueueReport, Report, WorkerReport};
 use entries::words;
 use native::{AsyncMode, Choice, Times};
 use packet_io::LinkState;
@@ -20,6 +20,20 @@ fn port(port: &PortReport) -> Json {
         "port": port.number, "name": port.name, "link": link(port.link), "enabled": port.is_enabled,
         "worker": port.worker, "error": port.error, "capture_error": port.capture_error, "stats": stats,
         "rx_lost": port.stats.rx_dropped(), "tx_lost": port.stats.tx_dropped(), "losses": losses,
+        "queues": port.queues.iter().map(|of| queue(port, of)).collect::<Vec<_>>(),
+    })
+}
+
+/// A row for each queue of each port.
+pub(crate) fn queues(report: &Report) -> Json {
+    report.ports.iter().flat_map(|port| port.queues.iter().map(|of| queue(port, of))).collect()
+}
+
+fn queue(port: &PortReport, queue: &QueueReport) -> Json {
+    json!({
+        "port": port.number, "name": port.name, "queue": queue.number, "worker": queue.worker,
+        "rx_packets": queue.stats.rx_packets, "rx_lost": queue.stats.rx_dropped(),
+        "tx_packets": queue.stats.tx_packets, "tx_lost": queue.stats.tx_dropped(),
     })
 }
 
@@ -78,7 +92,7 @@ fn choice(choice: &Choice) -> Json {
 pub(crate) fn workers(report: &Report) -> Json {
     let worker = |worker: &WorkerReport| {
         json!({
-            "worker": worker.number, "core": worker.core, "bursts": worker.n_bursts, "packets": worker.n_packets,
+            "worker": worker.number, "core": worker.core, "wait": worker.wait.name(), "bursts": worker.n_bursts, "packets": worker.n_packets,
             "sleeps": worker.n_sleeps, "buffers": worker.n_buffers, "buffers_exhausted": worker.n_exhausted,
         })
     };

@@ -7,7 +7,8 @@
 //! - [`Report`]: what became of everything, with the ports' own counts.
 //!
 //! A worker is a thread with ports of its own. It takes bursts from them, runs them through the program, sends what
-//! leaves, and sleeps when there is nothing to do. Everything else that happens to a worker (another program, one
+//! leaves, and sleeps when there is nothing to do. A port with several queues is a port of several workers: each has a
+//! queue, and sends to the port through it. Everything else that happens to a worker (another program, one
 //! more port, a question about its counts) is a task, done between two bursts.
 //!
 //! Invariants: every packet that arrives, and every copy, is sent, dropped for a reason that has a name, given to
@@ -42,8 +43,8 @@ mod worker_loop;
 pub use controller_queues::PacketIn;
 pub use metrics::Counter;
 pub use metrics_server::MetricsServer;
-pub use options::{Compiled, Options, SHUTDOWN_TIMEOUT_DEFAULT};
+pub use options::{Compiled, Options, Queues, SHUTDOWN_TIMEOUT_DEFAULT, Wait};
 pub use ports::{PortKind, PortSpec};
-pub use report::{AsyncReport, PortReport, Report, WorkerReport, reason};
+pub use report::{AsyncReport, PortReport, QueueReport, Report, WorkerReport, reason};
 pub use switch::{Prepared, ShutdownError, StartError, Switch, SwitchError, Warning};
 pub use trace::{Followed, TraceError, TraceLimits, Traced};

@@ -2,7 +2,7 @@
 
 use crate::report::Report;
 use crate::switch::Switch;
-use packet_io::LinkState;
+use packet_io::{LinkState, PortStats};
 use std::fmt::Write as _;
 use target::store::{PacketWrites, TableUse};
 
@@ -49,6 +49,7 @@ impl Switch {
         let mut text = Text::default();
         totals(&mut text, &report);
         ports(&mut text, &report);
+        queues(&mut text, &report);
         workers(&mut text, &report);
         asyncs(&mut text, &report);
         if let Some(tables) = self.table_uses() {
@@ -168,6 +169,39 @@ fn ports(text: &mut Text, report: &Report) {
         text.family(&family, "counter", &format!("{} of a port.", name.replace('_', " ")));
         for (port, number) in report.ports.iter().zip(&numbers) {
             text.sample(&format!("{family}_total"), &[("port", number)], port.stats.named()[i].1);
+        }
+    }
+}
+
+/// Ports with one queue have no counts of their queues.
+fn queues(text: &mut Text, report: &Report) {
+    let with_queues: Vec<_> = report.ports.iter().filter(|port| port.queues.len() > 1).collect();
+    if with_queues.is_empty() {
+        return;
+    }
+    type Of = fn(&PortStats) -> u64;
+    let families: [(&str, &str, Of); 4] = [
+        ("siding_queue_rx_packets", "Packets received from a queue of a port.", |stats| stats.rx_packets),
+        ("siding_queue_tx_packets", "Packets sent through a queue of a port.", |stats| stats.tx_packets),
+        (
+            "siding_queue_rx_dropped_packets",
+            "Packets lost on arrival at a queue of a port.",
+            PortStats::rx_dropped,
+        ),
+        (
+            "siding_queue_tx_dropped_packets",
+            "Packets that a queue of a port did not send.",
+            PortStats::tx_dropped,
+        ),
+    ];
+    for (name, help, of) in families {
+        text.family(name, "counter", help);
+        for port in &with_queues {
+            for queue in &port.queues {
+                let (port, number) = (port.number.to_string(), queue.number.to_string());
+                let labels = [("port", port.as_str()), ("queue", number.as_str())];
+                text.sample(&format!("{name}_total"), &labels, of(&queue.stats));
+            }
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Options with which a switch starts.
 
+use crate::ports::PortKind;
 use control::Schema;
 use diagnostics::SourceMap;
 use native::{AsyncMode, BurstPath, Pipeline};
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +24,49 @@ pub struct Compiled {
     pub sources: Option<Arc<SourceMap>>,
 }
 
+/// How many queues a port has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queues {
+    /// So many; ports that have one queue only are refused with more.
+    Fixed(NonZeroUsize),
+    /// One for each worker, or fewer where the port has no more.
+    PerWorker,
+}
+
+impl Queues {
+    pub const ONE: Queues = Queues::Fixed(NonZeroUsize::MIN);
+
+    /// The number of queues with which a port is opened.
+    pub fn n_of(self, kind: &PortKind, n_workers: usize) -> usize {
+        match self {
+            Queues::Fixed(n) => n.get(),
+            Queues::PerWorker => n_workers.min(kind.n_queues_max()),
+        }
+    }
+}
+
+/// What workers do while no packet waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// Poll all the time: the shortest latency, and a whole core for each worker.
+    Busy,
+    /// Poll for a moment after each packet, then sleep until a port has input.
+    #[default]
+    Adaptive,
+    /// Sleep at once.
+    Interrupt,
+}
+
+impl Wait {
+    pub fn name(self) -> &'static str {
+        match self {
+            Wait::Busy => "busy",
+            Wait::Adaptive => "adaptive",
+            Wait::Interrupt => "interrupt",
+        }
+    }
+}
+
 /// How a switch runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -29,6 +74,10 @@ pub struct Options {
     pub n_workers: usize,
     /// Where workers run, in turn; empty leaves it to the system.
     pub cores: Vec<usize>,
+    /// Queue `q` of a port with several is for worker `q` modulo the number of workers; ports with one queue go to the workers in
+    /// turn.
+    pub queues: Queues,
+    pub wait: Wait,
     /// Packets to this port go to the controller.
     pub cpu_port: Option<u32>,
     /// The ports at the host's side of a network card; all others are at the side of the network.
@@ -60,11 +109,20 @@ pub struct Options {
     pub shutdown_timeout: Duration,
 }
 
+impl Options {
+    /// The number of queues of a port of that kind.
+    pub fn n_queues_of(&self, kind: &PortKind) -> usize {
+        self.queues.n_of(kind, self.n_workers)
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options {
             n_workers: 1,
             cores: Vec::new(),
+            queues: Queues::ONE,
+            wait: Wait::default(),
             cpu_port: None,
             host_ports: BTreeSet::new(),
             drop_port: None,

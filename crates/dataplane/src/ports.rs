@@ -2,7 +2,7 @@
 
 use packet_io::{
     AfPacketOptions, AfPacketPort, FilePort, PcapMirror, Port, PortError, PortId, TapOptions, TapPort,
-    XdpCopy, XdpOptions, XdpPort,
+    XdpCopy, XdpOptions, XdpPort, n_rx_queues,
 };
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -66,6 +66,16 @@ impl PortKind {
             | PortKind::Auto(name)
             | PortKind::Tap(name) => Some(name),
             PortKind::Dpdk(_) | PortKind::File(_) | PortKind::Other(_) => None,
+        }
+    }
+
+    /// Queues that such a port may have, at most.
+    pub fn n_queues_max(&self) -> usize {
+        match self {
+            PortKind::Interface(_) | PortKind::Tap(_) | PortKind::Dpdk(_) => usize::MAX,
+            // Each needs a queue of the interface.
+            PortKind::Xdp { name, .. } | PortKind::Auto(name) => n_rx_queues(name),
+            PortKind::File(_) | PortKind::Other(_) => 1,
         }
     }
 
@@ -151,8 +161,47 @@ impl PortSpec {
 
     /// In the calling thread's network namespace; with `mirror`, what passes is copied into that directory.
     pub fn open(&self, mirror: Option<&Path>) -> Result<Box<dyn Port>, PortError> {
+        let port = self.open_unmirrored()?;
+        self.mirrored(port, mirror, self.kind.name())
+    }
+
+    /// Opens the port with so many queues, all of the port's number, each for one worker. The packets of a flow come
+    /// through one queue. With `mirror` each queue has a capture of its own, `NAME-q0` and so on.
+    pub fn open_queues(
+        &self,
+        n_queues: usize,
+        mirror: Option<&Path>,
+    ) -> Result<Vec<Box<dyn Port>>, PortError> {
+        if n_queues == 1 {
+            return Ok(vec![self.open(mirror)?]);
+        }
         let id = PortId(self.number);
-        let port: Box<dyn Port> = match &self.kind {
+        let queues: Vec<Box<dyn Port>> = match &self.kind {
+            PortKind::Interface(name) | PortKind::Other(name) => {
+                boxed(AfPacketPort::open_queues(id, name, AfPacketOptions::JUMBO, n_queues)?)
+            }
+            PortKind::Tap(name) => boxed(TapPort::open_queues(id, name, TapOptions::JUMBO, n_queues)?),
+            PortKind::Xdp { name, options } => boxed(XdpPort::open_queues(id, name, *options, n_queues)?),
+            PortKind::Auto(name) => match XdpPort::open_queues(id, name, XdpOptions::JUMBO, n_queues) {
+                Ok(queues) => boxed(queues),
+                Err(_) => boxed(AfPacketPort::open_queues(id, name, AfPacketOptions::JUMBO, n_queues)?),
+            },
+            PortKind::Dpdk(_) => return Err(self.unknown()),
+            PortKind::File(_) => {
+                let why = format!(
+                    "port {} ({}) has one queue only, not {n_queues}; with --queues auto the other ports have several",
+                    self.number, self.kind
+                );
+                return Err(PortError::Device(why.into()));
+            }
+        };
+        let named = queues.into_iter().enumerate();
+        named.map(|(q, queue)| self.mirrored(queue, mirror, format!("{}-q{q}", self.kind.name()))).collect()
+    }
+
+    fn open_unmirrored(&self) -> Result<Box<dyn Port>, PortError> {
+        let id = PortId(self.number);
+        Ok(match &self.kind {
             PortKind::Interface(name) | PortKind::Other(name) => {
                 Box::new(AfPacketPort::open(id, name, AfPacketOptions::JUMBO)?)
             }
@@ -162,14 +211,28 @@ impl PortSpec {
                 Ok(port) => Box::new(port),
                 Err(_) => Box::new(AfPacketPort::open(id, name, AfPacketOptions::JUMBO)?),
             },
-            PortKind::Dpdk(_) => {
-                return Err(PortError::Device(format!("{} cannot be opened yet", self.kind).into()));
-            }
+            PortKind::Dpdk(_) => return Err(self.unknown()),
             PortKind::File(path) => Box::new(FilePort::open_named(id, path)?),
-        };
+        })
+    }
+
+    fn unknown(&self) -> PortError {
+        PortError::Device(format!("{} cannot be opened yet", self.kind).into())
+    }
+
+    fn mirrored(
+        &self,
+        port: Box<dyn Port>,
+        mirror: Option<&Path>,
+        name: String,
+    ) -> Result<Box<dyn Port>, PortError> {
         Ok(match mirror {
-            Some(dir) => Box::new(PcapMirror::create(port, dir, &self.kind.name())?),
+            Some(dir) => Box::new(PcapMirror::create(port, dir, &name)?),
             None => port,
         })
     }
+}
+
+fn boxed<P: Port + 'static>(queues: Vec<P>) -> Vec<Box<dyn Port>> {
+    queues.into_iter().map(|queue| Box::new(queue) as Box<dyn Port>).collect()
 }

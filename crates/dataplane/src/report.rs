@@ -1,5 +1,6 @@
 //! Reports: counts of packets, drops, ports and asynchronous blocks.
 
+use crate::options::Wait;
 use native::{AsyncCounts, Choice, Times};
 use packet_io::{LinkState, PortStats};
 use std::collections::BTreeMap;
@@ -148,13 +149,18 @@ impl Report {
                 }
             }
         }
-        self.ports.extend(ports);
+        for port in ports {
+            match self.ports.iter_mut().find(|one| one.number == port.number) {
+                Some(one) => one.add(port),
+                None => self.ports.push(port),
+            }
+        }
         self.ports.sort_by_key(|port| port.number);
         self.workers.push(worker);
     }
 }
 
-/// A port, at a moment.
+/// A port, at a moment: all of its queues together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortReport {
     pub number: u32,
@@ -163,12 +169,42 @@ pub struct PortReport {
     pub link: LinkState,
     /// False after somebody has switched the port off.
     pub is_enabled: bool,
+    /// The worker of its first queue.
     pub worker: usize,
     pub stats: PortStats,
     /// Why it is of no more use.
     pub error: Option<String>,
     /// Why its packets are no longer captured.
     pub capture_error: Option<String>,
+    /// By number.
+    pub queues: Vec<QueueReport>,
+}
+
+impl PortReport {
+    /// Adds other queues of the port.
+    fn add(&mut self, other: PortReport) {
+        self.link = match (self.link, other.link) {
+            (one, other) if one == other => one,
+            // The queues look after the interface one after the other.
+            _ => LinkState::Down,
+        };
+        self.is_enabled &= other.is_enabled;
+        self.stats.add(&other.stats);
+        self.error = self.error.take().or(other.error);
+        self.capture_error = self.capture_error.take().or(other.capture_error);
+        self.queues.extend(other.queues);
+        self.queues.sort_by_key(|queue| queue.number);
+        self.worker = self.queues.first().map_or(self.worker, |queue| queue.worker);
+    }
+}
+
+/// A queue of a port, at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueReport {
+    /// Among the queues of the port.
+    pub number: usize,
+    pub worker: usize,
+    pub stats: PortStats,
 }
 
 /// A worker, at a moment.
@@ -176,6 +212,8 @@ pub struct PortReport {
 pub struct WorkerReport {
     pub number: usize,
     pub core: Option<usize>,
+    /// What it does while no packet waits.
+    pub wait: Wait,
     /// Bursts with at least one packet.
     pub n_bursts: u64,
     pub n_packets: u64,

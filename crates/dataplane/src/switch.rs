@@ -27,7 +27,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use target::Store;
-use target::traffic::Totals;
+use target::traffic::{Pacer, Totals};
 use target::{DigestMessage, PortState};
 
 /// A worker that says nothing for so long is stuck.
@@ -154,8 +154,10 @@ pub(crate) struct Plane {
 
 /// A port as the control plane knows it.
 struct PortEntry {
-    /// The worker that has it.
+    /// The worker that has its first queue, and sends the packets of workers without a queue.
     owner: usize,
+    /// All workers that have a queue.
+    workers: BTreeSet<usize>,
     kind: PortKind,
 }
 
@@ -318,8 +320,8 @@ impl Switch {
     pub fn add_port(&self, spec: &PortSpec, mirror: Option<&Path>) -> Result<(), SwitchError> {
         // Opening takes time, but none of the workers'; asked twice, so that no interface is taken for nothing.
         lock(&self.shared.plane).check_port(spec.number, &spec.kind, &self.shared.options)?;
-        let port = spec.open(mirror)?;
-        self.add_port_of_kind(spec.number, spec.kind.clone(), port)
+        let queues = spec.open_queues(self.shared.options.n_queues_of(&spec.kind), mirror)?;
+        self.add_port_of_kind(spec.number, spec.kind.clone(), queues)
     }
 
     /// Counts packets that something else has processed for this switch, on ports that are its own now.
@@ -327,41 +329,74 @@ impl Switch {
         self.shared.on_lane(0, move |worker| worker.add_past(&totals))
     }
 
-    /// A port that is open already.
-    pub fn add_opened(&self, spec: &PortSpec, port: Box<dyn Port>) -> Result<(), SwitchError> {
-        self.add_port_of_kind(spec.number, spec.kind.clone(), port)
+    /// A port that is open already, by its queues.
+    pub fn add_opened(&self, spec: &PortSpec, queues: Vec<Box<dyn Port>>) -> Result<(), SwitchError> {
+        self.add_port_of_kind(spec.number, spec.kind.clone(), queues)
     }
 
     /// Any other kind of port.
     pub fn add_open_port(&self, number: u32, name: String, port: Box<dyn Port>) -> Result<(), SwitchError> {
-        self.add_port_of_kind(number, PortKind::Other(name), port)
+        self.add_open_queues(number, name, vec![port])
     }
 
-    fn add_port_of_kind(&self, number: u32, kind: PortKind, port: Box<dyn Port>) -> Result<(), SwitchError> {
+    /// Any other kind of port, by its queues.
+    pub fn add_open_queues(
+        &self,
+        number: u32,
+        name: String,
+        queues: Vec<Box<dyn Port>>,
+    ) -> Result<(), SwitchError> {
+        self.add_port_of_kind(number, PortKind::Other(name), queues)
+    }
+
+    fn add_port_of_kind(
+        &self,
+        number: u32,
+        kind: PortKind,
+        queues: Vec<Box<dyn Port>>,
+    ) -> Result<(), SwitchError> {
         let mut plane = lock(&self.shared.plane);
         plane.n_changes += 1;
         plane.check_port(number, &kind, &self.shared.options)?;
-        let owner = plane.next_worker % self.shared.mailboxes.len();
-        plane.next_worker = owner + 1;
+        let n_workers = self.shared.mailboxes.len();
+        let owner = match queues.len() {
+            1 => plane.next_worker % n_workers,
+            _ => 0,
+        };
+        if queues.len() == 1 {
+            plane.next_worker = owner + 1;
+        }
         let name = kind.to_string();
-        plane.ports.insert(number, PortEntry { owner, kind });
-        self.shared.on_lane(owner, move |worker| worker.add_port(number, name, port))?;
-        self.shared.tell_others(owner, move |worker, there| worker.set_place(number, Some(there)))
+        let worker_of = |queue: usize| (owner + queue) % n_workers;
+        let workers: BTreeSet<usize> = (0..queues.len()).map(worker_of).collect();
+        plane.ports.insert(number, PortEntry { owner, workers: workers.clone(), kind });
+        for (queue, port) in queues.into_iter().enumerate() {
+            let name = name.clone();
+            self.shared
+                .on_lane(worker_of(queue), move |worker| worker.add_port(number, queue, name, port))?;
+        }
+        let there = Arc::clone(&self.shared.mailboxes[owner]);
+        self.shared.tell_others(&workers, move |worker| {
+            worker.set_place(number, Some(Place::There(Arc::clone(&there))));
+        })
     }
 
     pub fn remove_port(&self, number: u32) -> Result<(), SwitchError> {
         let mut plane = lock(&self.shared.plane);
         plane.n_changes += 1;
-        let PortEntry { owner, .. } = plane.ports.remove(&number).ok_or(SwitchError::NoSuchPort(number))?;
-        // First nobody sends to it any more.
-        self.shared.tell_others(owner, move |worker, _| worker.set_place(number, None))?;
-        let port = self.shared.on_lane(owner, move |worker| {
-            // First send the packets that other workers have handed over.
-            worker.poll();
-            worker.remove_port(number)
-        })?;
+        let removed = plane.ports.remove(&number).ok_or(SwitchError::NoSuchPort(number))?;
+        // First nobody sends to it any more but workers with a queue of their own.
+        self.shared.tell_others(&removed.workers, move |worker| worker.set_place(number, None))?;
+        let mut closing = Vec::new();
+        for worker in removed.workers {
+            closing.extend(self.shared.on_lane(worker, move |worker| {
+                // First send the packets that other workers have handed over.
+                worker.poll();
+                worker.remove_port(number)
+            })?);
+        }
         drop(plane);
-        drop(port);
+        drop(closing);
         Ok(())
     }
 
@@ -369,8 +404,10 @@ impl Switch {
     pub fn enable_port(&self, number: u32, is_enabled: bool) -> Result<(), SwitchError> {
         let mut plane = lock(&self.shared.plane);
         plane.n_changes += 1;
-        let owner = plane.ports.get(&number).ok_or(SwitchError::NoSuchPort(number))?.owner;
-        self.shared.on_lane(owner, move |worker| worker.enable_port(number, is_enabled))?;
+        let port = plane.ports.get(&number).ok_or(SwitchError::NoSuchPort(number))?;
+        for worker in &port.workers {
+            self.shared.on_lane(*worker, move |worker| worker.enable_port(number, is_enabled))?;
+        }
         self.shared.look_at_ports(&mut plane)
     }
 
@@ -379,13 +416,14 @@ impl Switch {
         self.shared.on_all(move |worker| worker.set_queue_depth(n_packets_max)).map(|_| ())
     }
 
-    /// Packets per second that a port takes; `None` is no limit.
+    /// Packets per second that a port takes from all workers together; `None` is no limit.
     pub fn set_port_rate(&self, number: u32, rate_pps: Option<u64>) -> Result<(), SwitchError> {
         let plane = lock(&self.shared.plane);
         if !plane.ports.contains_key(&number) {
             return Err(SwitchError::NoSuchPort(number));
         }
-        self.shared.on_all(move |worker| worker.set_rate(number, rate_pps)).map(|_| ())
+        let pacer = Pacer::default();
+        self.shared.on_all(move |worker| worker.set_rate(number, rate_pps, &pacer)).map(|_| ())
     }
 
     // Packets from and to the controller.
@@ -717,16 +755,14 @@ impl Shared {
         answers.iter().enumerate().map(|(worker, answer)| self.wait_for(worker, answer)).collect()
     }
 
-    /// Tells all workers but the owner of a port where it is.
+    /// Does something on all workers but those that have a queue of a port.
     fn tell_others(
         &self,
-        owner: usize,
-        f: impl Fn(&mut Worker, Place) + Clone + Send + 'static,
+        with_queue: &BTreeSet<usize>,
+        f: impl Fn(&mut Worker) + Clone + Send + 'static,
     ) -> Result<(), SwitchError> {
-        let there = Arc::clone(&self.mailboxes[owner]);
-        for other in (0..self.mailboxes.len()).filter(|other| *other != owner) {
-            let (f, there) = (f.clone(), Arc::clone(&there));
-            self.on_lane(other, move |worker| f(worker, Place::There(there)))?;
+        for other in (0..self.mailboxes.len()).filter(|other| !with_queue.contains(other)) {
+            self.on_lane(other, f.clone())?;
         }
         Ok(())
     }

@@ -26,6 +26,8 @@ pub enum InterfaceCause {
     NoTunDevice { error: io::Error },
     /// Another program holds the TAP interface, or the interface is not a TAP interface.
     Busy,
+    /// The TAP interface was made for one queue, and several are wanted.
+    OneQueue,
     /// An option is out of range.
     BadOption { option: &'static str, value: usize, min: usize, max: usize },
     /// The interface has an XDP program of somebody else.
@@ -88,6 +90,14 @@ impl fmt::Display for InterfaceError {
                     "interface `{name}` is no TAP interface, or another program uses it. Take another "
                 )?;
                 write!(f, "name, or end that program; `ip -d link show {name}` tells what it is")
+            }
+            InterfaceCause::OneQueue => {
+                write!(
+                    f,
+                    "interface `{name}` is a TAP interface with one queue. Use one queue, or make it with "
+                )?;
+                write!(f, "several: sudo ip tuntap del {name} mode tap; ")?;
+                write!(f, "sudo ip tuntap add {name} mode tap multi_queue")
             }
             InterfaceCause::BadOption { option, value, min, max } => {
                 write!(f, "interface `{name}`: {option} is {value}; it can be {min} to {max}")
@@ -176,6 +186,7 @@ impl std::error::Error for InterfaceError {
             | InterfaceCause::QueueInUse
             | InterfaceCause::NoZeroCopy
             | InterfaceCause::MemoryLimit { .. }
+            | InterfaceCause::OneQueue
             | InterfaceCause::BadOption { .. } => None,
         }
     }

@@ -54,7 +54,7 @@ pub use interface_error::{InterfaceCause, InterfaceError};
 #[cfg(target_os = "linux")]
 pub use live::{
     AfPacketOptions, AfPacketPort, TapOptions, TapPort, Waiter, XdpCopy, XdpOptions, XdpPort,
-    interface_names, wait_for_input,
+    interface_names, n_rx_queues, wait_for_input,
 };
 pub use memory_port::MemoryPort;
 pub use mirror::PcapMirror;

@@ -88,6 +88,25 @@ impl PortStats {
         ]
     }
 
+    /// Adds the counters of another port, or of another queue of this one.
+    pub fn add(&mut self, more: &PortStats) {
+        self.rx_packets += more.rx_packets;
+        self.rx_bytes += more.rx_bytes;
+        self.rx_dropped_kernel += more.rx_dropped_kernel;
+        self.rx_too_long += more.rx_too_long;
+        self.rx_dropped_gso += more.rx_dropped_gso;
+        self.rx_segmented += more.rx_segmented;
+        self.rx_dropped_no_buffer += more.rx_dropped_no_buffer;
+        self.rx_errors += more.rx_errors;
+        self.tx_packets += more.tx_packets;
+        self.tx_bytes += more.tx_bytes;
+        self.tx_dropped_full += more.tx_dropped_full;
+        self.tx_dropped_down += more.tx_dropped_down;
+        self.tx_too_long += more.tx_too_long;
+        self.tx_errors += more.tx_errors;
+        self.capture_missed += more.capture_missed;
+    }
+
     /// Non-zero receive losses, by name.
     pub fn rx_losses(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         let losses = [

@@ -31,7 +31,7 @@ pub use help::{command, page};
 pub use latency::{ArrivalsArg, ModelLatencyArgs};
 pub use live::{
     Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, GrpcArgs, LiveArgs, LiveBackendArg, LogLevel,
-    PortCommand, ShmArgs, ShowArg,
+    PortCommand, ShmArgs, ShowArg, WaitModeArg,
 };
 pub use migrate::{EndArg, MigrateArgs};
 pub use model::{ModelAsicArgs, ModelCommand, ModelCpuArgs, ModelExternArgs};

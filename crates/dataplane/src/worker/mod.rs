@@ -16,7 +16,7 @@ mod suspended;
 use crate::clock::Clock;
 use crate::controller_queues::ControllerQueues;
 use crate::mailbox::Mailbox;
-use crate::options::Options;
+use crate::options::{Options, Wait};
 use crate::order::Order;
 use crate::report::WorkerReport;
 use native::{Bursts, Native, Resumed};
@@ -26,7 +26,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use target::traffic::{Destination, Output, Totals};
+use target::traffic::{Destination, Output, Pacer, Totals};
 
 /// Passes of copies through the program in one poll: more copies wait for the next poll, so that a packet that is
 /// cloned and recirculated again and again does not keep the worker from tasks.
@@ -54,9 +54,12 @@ impl Running {
     }
 }
 
+/// A queue of a port.
 struct WorkerPort {
     port: Box<dyn Port>,
     number: u32,
+    /// Its number among the queues of the port.
+    queue: usize,
     name: String,
     /// To be sent when the poll is over.
     tx: Vec<PacketBuf>,
@@ -69,7 +72,7 @@ struct WorkerPort {
     is_capture_error_taken: bool,
 }
 
-/// The worker that sends to a port.
+/// The queue through which a worker sends to a port: its own, or that of another worker.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     Here(usize),
@@ -91,7 +94,7 @@ pub(crate) struct Worker {
     places: FxHashMap<u32, Place>,
     running: Option<Running>,
     /// Packets per second of ports that have such a limit.
-    rates: BTreeMap<u32, u64>,
+    rates: BTreeMap<u32, (u64, Pacer)>,
     /// Packets that each queue holds, if somebody has said so.
     queue_depth: Option<usize>,
     mirrors: Vec<(u64, Mirror)>,
@@ -143,12 +146,16 @@ impl Worker {
             past: Totals::default(),
             drops: BTreeMap::new(),
             gone: PortStats::default(),
-            worker: WorkerReport { number, ..WorkerReport::default() },
+            worker: WorkerReport { number, wait: options.wait, ..WorkerReport::default() },
         }
     }
 
     pub(crate) fn mailbox(&self) -> &Arc<Mailbox> {
         &self.mailbox
+    }
+
+    pub(crate) fn wait(&self) -> Wait {
+        self.worker.wait
     }
 
     pub(crate) fn set_core(&mut self, core: usize) {

@@ -1,18 +1,20 @@
 //! Tasks around ports.
 
-use super::report::add_stats;
 use super::{Place, Worker, WorkerPort};
 use crate::report::reason;
 use packet_io::Port;
 use packet_io::limits::BURST_MAX;
 use target::PortState;
+use target::traffic::Pacer;
 
 impl Worker {
-    pub(crate) fn add_port(&mut self, number: u32, name: String, mut port: Box<dyn Port>) {
+    /// Adds a queue of a port. Packets to the port leave through the first of its queues that this worker has.
+    pub(crate) fn add_port(&mut self, number: u32, queue: usize, name: String, mut port: Box<dyn Port>) {
         port.set_back_pressure(self.has_back_pressure());
         self.ports.push(WorkerPort {
             port,
             number,
+            queue,
             name,
             tx: Vec::with_capacity(BURST_MAX),
             is_enabled: true,
@@ -21,23 +23,31 @@ impl Worker {
             is_broken: false,
             is_capture_error_taken: false,
         });
-        self.set_place(number, Some(Place::Here(self.ports.len() - 1)));
+        if !matches!(self.places.get(&number), Some(Place::Here(_))) {
+            self.set_place(number, Some(Place::Here(self.ports.len() - 1)));
+        }
     }
 
-    /// Gives the port, so that somebody else may wait until it is closed.
-    pub(crate) fn remove_port(&mut self, number: u32) -> Option<Box<dyn Port>> {
-        let i = self.ports.iter().position(|port| port.number == number)?;
-        let mut removed = self.ports.remove(i);
+    /// Gives the worker's queues of the port, so that somebody else may wait until they are closed.
+    pub(crate) fn remove_port(&mut self, number: u32) -> Vec<Box<dyn Port>> {
+        let ports = std::mem::take(&mut self.ports);
+        let (removed, kept): (Vec<_>, Vec<_>) = ports.into_iter().partition(|port| port.number == number);
+        self.ports = kept;
         self.places.remove(&number);
-        for (i, port) in self.ports.iter().enumerate() {
+        // In reverse: the first queue of a port is the one that sends.
+        for (i, port) in self.ports.iter().enumerate().rev() {
             self.places.insert(port.number, Place::Here(i));
         }
-        removed.tx.drain(..).for_each(|buf| self.drop_leaving(buf, reason::TX_RING_FULL));
         if let Some(running) = &mut self.running {
             running.switch.set_port_credit(number, None);
         }
-        add_stats(&mut self.gone, &removed.port.stats());
-        Some(removed.port)
+        let mut closing = Vec::new();
+        for mut queue in removed {
+            queue.tx.drain(..).for_each(|buf| self.drop_leaving(buf, reason::TX_RING_FULL));
+            self.gone.add(&queue.port.stats());
+            closing.push(queue.port);
+        }
+        closing
     }
 
     /// Sets the worker that sends to a port from now on; `None` when there is no such port.
@@ -48,9 +58,9 @@ impl Worker {
         };
     }
 
-    pub(crate) fn enable_port(&mut self, number: u32, is_enabled: bool) -> bool {
-        let port = self.ports.iter_mut().find(|port| port.number == number);
-        port.map(|port| port.is_enabled = is_enabled).is_some()
+    pub(crate) fn enable_port(&mut self, number: u32, is_enabled: bool) {
+        let queues = self.ports.iter_mut().filter(|port| port.number == number);
+        queues.for_each(|queue| queue.is_enabled = is_enabled);
     }
 
     pub(crate) fn set_port_state(&mut self, port: u32, state: PortState) {
@@ -66,13 +76,17 @@ impl Worker {
         }
     }
 
-    pub(crate) fn set_rate(&mut self, port: u32, rate_pps: Option<u64>) {
+    /// Workers with the same pacer keep the rate together.
+    pub(crate) fn set_rate(&mut self, port: u32, rate_pps: Option<u64>, pacer: &Pacer) {
+        if let Some(running) = &mut self.running {
+            match rate_pps {
+                Some(rate) => running.switch.share_port_rate(port, rate, pacer.clone()),
+                None => running.switch.set_port_rate(port, None),
+            }
+        }
         match rate_pps {
-            Some(rate) => self.rates.insert(port, rate),
+            Some(rate) => self.rates.insert(port, (rate, pacer.clone())),
             None => self.rates.remove(&port),
         };
-        if let Some(running) = &mut self.running {
-            running.switch.set_port_rate(port, rate_pps);
-        }
     }
 }

@@ -17,7 +17,7 @@ impl Worker {
             switch.allow_passes(u64::MAX);
             let passed_ns = self.clock.now_ns().saturating_sub(switch.now_ns());
             self.outputs.extend(switch.advance_clock(passed_ns, &mut ()));
-            // A port that has just taken a packet at its old rate waits for the next as long as a second.
+            // Packets that the program made meanwhile, at the default rate.
             while switch.n_queued() > 0 {
                 self.outputs.extend(switch.advance_clock(1_000_000_000, &mut ()));
             }
@@ -27,7 +27,9 @@ impl Worker {
         }
         self.running = next;
         if let Some(Running { switch, .. }) = &mut self.running {
-            self.rates.iter().for_each(|(port, rate)| switch.set_port_rate(*port, Some(*rate)));
+            for (port, (rate, pacer)) in &self.rates {
+                switch.share_port_rate(*port, *rate, pacer.clone());
+            }
             self.queue_depth.into_iter().for_each(|depth| switch.set_queue_depth(depth));
         }
         let has_back_pressure = self.has_back_pressure();

@@ -1,8 +1,8 @@
 //! Counts of a worker, and what it tells the control plane.
 
 use super::{Running, Worker, WorkerPort};
-use crate::report::{PortReport, WorkerReport, WorkerStatus};
-use packet_io::{LinkState, PortStats};
+use crate::report::{PortReport, QueueReport, WorkerReport, WorkerStatus};
+use packet_io::LinkState;
 use target::DigestMessage;
 use target::traffic::Totals;
 
@@ -33,6 +33,7 @@ impl Worker {
         errors
     }
 
+    /// By port number, for each queue.
     pub(crate) fn link_states(&self) -> Vec<(u32, LinkState, bool)> {
         self.ports.iter().map(|port| (port.number, port.port.link_state(), port.is_enabled)).collect()
     }
@@ -56,15 +57,19 @@ impl Worker {
         let order = self.running.as_ref().and_then(|running| running.order.as_ref());
         n_queued += order.map_or(0, |order| order.n_held() as u64);
         let worker = self.worker.number;
-        let report = |port: &mut WorkerPort| PortReport {
-            number: port.number,
-            name: port.name.clone(),
-            link: port.port.link_state(),
-            is_enabled: port.is_enabled,
-            worker,
-            stats: port.port.stats(),
-            error: port.error.clone(),
-            capture_error: port.port.capture_error(),
+        let report = |port: &mut WorkerPort| {
+            let stats = port.port.stats();
+            PortReport {
+                number: port.number,
+                name: port.name.clone(),
+                link: port.port.link_state(),
+                is_enabled: port.is_enabled,
+                worker,
+                stats,
+                error: port.error.clone(),
+                capture_error: port.port.capture_error(),
+                queues: vec![QueueReport { number: port.queue, worker, stats }],
+            }
         };
         let asyncs = self.running.as_mut().map(|running| {
             let worker = running.switch.runner.worker_mut();
@@ -86,22 +91,4 @@ impl Worker {
             },
         }
     }
-}
-
-pub(super) fn add_stats(sum: &mut PortStats, more: &PortStats) {
-    sum.rx_packets += more.rx_packets;
-    sum.rx_bytes += more.rx_bytes;
-    sum.rx_dropped_kernel += more.rx_dropped_kernel;
-    sum.rx_too_long += more.rx_too_long;
-    sum.rx_dropped_gso += more.rx_dropped_gso;
-    sum.rx_segmented += more.rx_segmented;
-    sum.rx_dropped_no_buffer += more.rx_dropped_no_buffer;
-    sum.rx_errors += more.rx_errors;
-    sum.tx_packets += more.tx_packets;
-    sum.tx_bytes += more.tx_bytes;
-    sum.tx_dropped_full += more.tx_dropped_full;
-    sum.tx_dropped_down += more.tx_dropped_down;
-    sum.tx_too_long += more.tx_too_long;
-    sum.tx_errors += more.tx_errors;
-    sum.capture_missed += more.capture_missed;
 }

@@ -17,7 +17,7 @@ const N_RING_POLL: usize = 8 * BURST_MAX;
 const N_LEFT_MAX: usize = 4 * BURST_MAX;
 /// Packets that a congested link gets at once: few, so that most wait in the switch, where programs see them.
 const N_CREDIT: u32 = 4;
-/// While packets wait for their time, or a port cannot be waited for.
+/// While packets wait for their time.
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
 /// While packets are suspended: ports are polled, and other threads may have the core.
 const NO_SLEEP: Duration = Duration::ZERO;
@@ -258,8 +258,8 @@ impl Worker {
         }
     }
 
-    /// Adds the files to wait for to `fds`; returns how long to wait.
-    pub(crate) fn before_sleep(&mut self, fds: &mut Vec<RawFd>) -> Duration {
+    /// Adds the files to wait for to `fds`; returns how long to wait, which is at most `nap` if there is a port without a file.
+    pub(crate) fn before_sleep(&mut self, fds: &mut Vec<RawFd>, nap: Duration) -> Duration {
         self.worker.n_sleeps += 1;
         fds.clear();
         fds.push(self.mailbox.fd());
@@ -274,7 +274,7 @@ impl Worker {
             match port.port.fd() {
                 Some(fd) => fds.push(fd),
                 None if port.port.is_exhausted() || port.port.link_state() == LinkState::Gone => {}
-                None => timeout = timeout.min(SHORT_SLEEP),
+                None => timeout = timeout.min(nap),
             }
         }
         timeout

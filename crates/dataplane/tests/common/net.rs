@@ -49,12 +49,18 @@ pub fn run(command: &str) {
 pub struct Lab {
     name: String,
     n_hosts: u32,
+    /// Of each interface, in each direction.
+    n_queues: u32,
 }
 
 impl Lab {
     /// Host `n` is at port `n` of the switch, by a cable from its `eth0` to the switch's `port<n>`.
     pub fn new(n_hosts: u32) -> Lab {
-        let lab = Lab { name: format!("sd{}x{}", std::process::id(), serial()), n_hosts };
+        Lab::with_queues(n_hosts, 1)
+    }
+
+    pub fn with_queues(n_hosts: u32, n_queues: u32) -> Lab {
+        let lab = Lab { name: format!("sd{}x{}", std::process::id(), serial()), n_hosts, n_queues };
         for namespace in (1..=n_hosts).map(|n| lab.host(n)).chain([lab.switch()]) {
             run(&format!("netns add {namespace}"));
             // Nobody but the test talks.
@@ -80,7 +86,10 @@ impl Lab {
     /// The cable of a host; its station is 02:00:00:00:00:0n.
     pub fn plug(&self, n: u32) {
         let (host, switch) = (self.host(n), self.switch());
-        run(&format!("link add port{n} netns {switch} type veth peer name eth0 netns {host}"));
+        let queues = format!("numrxqueues {0} numtxqueues {0}", self.n_queues);
+        run(&format!(
+            "link add port{n} netns {switch} {queues} type veth peer name eth0 netns {host} {queues}"
+        ));
         run(&format!("-n {host} link set eth0 address 02:00:00:00:00:0{n} up"));
         run(&format!("-n {switch} link set port{n} up"));
     }

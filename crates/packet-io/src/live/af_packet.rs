@@ -1,5 +1,6 @@
 //! Port over an existing network interface, through an AF_PACKET socket.
 
+use super::fanout::{FanoutGroup, Membership};
 use super::interface::{InterfaceControl, Merging};
 use super::offload::{self, GSO_ECN, GSO_NONE, NEEDS_CSUM};
 use super::segment::Segments;
@@ -9,6 +10,7 @@ use crate::{BufPool, InterfaceError, LinkState, PacketBuf, Port, PortError, Port
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 
 const CAPABILITIES: &str = "cap_net_raw,cap_net_admin";
 
@@ -46,7 +48,9 @@ pub struct AfPacketPort {
     control: InterfaceControl,
     options: AfPacketOptions,
     /// The socket and the number of the interface that it is bound to.
-    socket: Option<(PacketSocket, i32)>,
+    socket: Option<(Arc<PacketSocket>, i32)>,
+    /// With several queues: this one, and what it shares with the others.
+    queue: Option<Queue>,
     state: LinkState,
     has_back_pressure: bool,
     /// The last packet found no room.
@@ -66,9 +70,44 @@ pub struct AfPacketPort {
     merged: Vec<u8>,
 }
 
+/// One of the queues of a port.
+#[derive(Debug)]
+struct Queue {
+    number: usize,
+    group: Arc<FanoutGroup>,
+    /// While there is a socket.
+    membership: Option<Membership>,
+}
+
 impl AfPacketPort {
+    /// Opens an interface of the calling thread's network namespace with several queues, for a worker each. The kernel
+    /// chooses the queue of a packet by a hash of its flow. Queues beyond the number of flows stay empty, and packets
+    /// without an IP header are told apart by their Ethernet addresses at most.
+    pub fn open_queues(
+        id: PortId,
+        interface: &str,
+        options: AfPacketOptions,
+        n_queues: usize,
+    ) -> Result<Vec<AfPacketPort>, PortError> {
+        if n_queues == 1 {
+            return Ok(vec![AfPacketPort::open(id, interface, options)?]);
+        }
+        let group = Arc::new(FanoutGroup::new(n_queues));
+        let queue = |number| Some(Queue { number, group: Arc::clone(&group), membership: None });
+        (0..n_queues).map(|number| AfPacketPort::open_queue(id, interface, options, queue(number))).collect()
+    }
+
     /// Opens an interface of the calling thread's network namespace. It may be switched off.
     pub fn open(id: PortId, interface: &str, options: AfPacketOptions) -> Result<AfPacketPort, PortError> {
+        AfPacketPort::open_queue(id, interface, options, None)
+    }
+
+    fn open_queue(
+        id: PortId,
+        interface: &str,
+        options: AfPacketOptions,
+        queue: Option<Queue>,
+    ) -> Result<AfPacketPort, PortError> {
         let control = InterfaceControl::new(interface)?;
         control.check_packet_bytes_max(options.packet_bytes_max)?;
         let mut port = AfPacketPort {
@@ -76,6 +115,7 @@ impl AfPacketPort {
             control,
             options,
             socket: None,
+            queue,
             state: LinkState::Gone,
             has_back_pressure: false,
             is_congested: false,
@@ -89,7 +129,7 @@ impl AfPacketPort {
             merged: Vec::new(),
         };
         port.look()?;
-        if port.socket.is_none() {
+        if port.state == LinkState::Gone {
             return Err(port.control.not_found().into());
         }
         Ok(port)
@@ -111,12 +151,19 @@ impl AfPacketPort {
                 self.close();
                 self.control.check_ethernet()?;
                 let AfPacketOptions { packet_bytes_max: _, queue_bytes, is_qdisc_bypassed } = self.options;
-                match PacketSocket::open(index, queue_bytes, is_qdisc_bypassed) {
+                let is_open = self.queue.is_none();
+                match PacketSocket::open(index, queue_bytes, is_qdisc_bypassed, is_open) {
                     Ok(socket) => {
-                        self.merging = self.control.stop_merging();
+                        let socket = Arc::new(socket);
+                        self.state = self.control.link_state();
+                        if !self.join(&socket, index)? {
+                            return Ok(());
+                        }
+                        if self.has_merging() {
+                            self.merging = self.control.stop_merging();
+                        }
                         socket.set_send_bytes(self.send_bytes());
                         self.socket = Some((socket, index));
-                        self.state = self.control.link_state();
                     }
                     // The interface vanished again; the next call reports it.
                     Err(failed) if is_gone(&failed.error) => {}
@@ -128,9 +175,32 @@ impl AfPacketPort {
         Ok(())
     }
 
+    /// Joins the other queues of the port. False if that has to wait until the interface is switched on, as before
+    /// Linux 6.
+    fn join(&mut self, socket: &Arc<PacketSocket>, index: i32) -> Result<bool, InterfaceError> {
+        let Some(queue) = &mut self.queue else { return Ok(true) };
+        match queue.group.join(socket, index) {
+            Ok(membership) => {
+                queue.membership = Some(membership);
+                Ok(true)
+            }
+            Err(_) if self.state != LinkState::Up => Ok(false),
+            Err(error) => {
+                let step = "share its packets between queues (PACKET_FANOUT, Linux 4.12)";
+                Err(self.control.failed(step, CAPABILITIES, error))
+            }
+        }
+    }
+
+    /// Whether this queue changes the merging of the interface for all queues.
+    fn has_merging(&self) -> bool {
+        self.queue.as_ref().is_none_or(|queue| queue.number == 0)
+    }
+
     fn close(&mut self) {
         self.take_kernel_drops();
         self.socket = None;
+        self.queue.iter_mut().for_each(|queue| queue.membership = None);
         self.state = LinkState::Gone;
         self.merging = Merging::default();
     }
@@ -163,7 +233,8 @@ impl AfPacketPort {
             return Ok(0);
         }
         let mut received = std::mem::take(&mut self.received);
-        let result = socket.receive(&mut self.armed, &mut self.overflows, &mut received);
+        let result =
+            socket.receive(self.queue.is_some(), &mut self.armed, &mut self.overflows, &mut received);
         let n_received = received.len().min(self.armed.len());
         if n_received > 0 {
             let timestamp_ns = crate::time::now_ns();
@@ -201,6 +272,10 @@ impl AfPacketPort {
         i: usize,
         received: &Received,
     ) {
+        if received.is_outgoing {
+            pool.give_back(buf);
+            return;
+        }
         if received.vnet.gso_type & !GSO_ECN != GSO_NONE {
             self.cut(pool, burst, n_all, buf, i, received);
             return;

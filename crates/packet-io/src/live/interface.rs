@@ -44,6 +44,12 @@ pub fn interface_names() -> Vec<String> {
     names
 }
 
+/// Returns the number of queues in which packets arrive at an interface of the calling thread's network namespace; 1 if it does not
+/// say, or does not exist.
+pub fn n_rx_queues(interface: &str) -> usize {
+    InterfaceControl::new(interface).map_or(1, |control| control.n_rx_queues() as usize)
+}
+
 /// An interface name in the network namespace of the creating thread. The interface may not exist at the
 /// moment.
 #[derive(Debug)]

@@ -5,8 +5,12 @@
 //! cannot be restored is dropped and counted, never changed silently.
 //!
 //! An interface that goes down or vanishes is not an error: see [`LinkState`](crate::LinkState).
+//!
+//! A port may have several queues, each a [`Port`](crate::Port) for one worker. The kernel puts all packets of a flow into one
+//! queue: AF_PACKET by fan-out of sockets, TAP by the queues of its device.
 
 mod af_packet;
+mod fanout;
 mod interface;
 mod offload;
 mod segment;
@@ -16,7 +20,7 @@ mod wait;
 mod xdp;
 
 pub use af_packet::{AfPacketOptions, AfPacketPort};
-pub use interface::interface_names;
+pub use interface::{interface_names, n_rx_queues};
 pub use tap::{TapOptions, TapPort};
 pub use wait::{Waiter, wait_for_input};
 pub use xdp::{XdpCopy, XdpOptions, XdpPort};

@@ -10,6 +10,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 /// Room behind the buffer for longer packets: the maximum of a merged packet.
 pub(super) const OVERFLOW_BYTES: usize = 1 << 16;
 
+/// Kind of fan-out groups: a hash of the flow chooses the socket.
+///
+/// Without PACKET_FANOUT_FLAG_ROLLOVER, which would let packets of a flow overtake each other in another socket when one
+/// is full, and without PACKET_FANOUT_FLAG_DEFRAG: programs see fragments as they arrive.
+const FANOUT: u32 = libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
+
 /// Metadata of a received packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Received {
@@ -19,6 +25,8 @@ pub(super) struct Received {
     pub(super) is_cut: bool,
     pub(super) vnet: VirtioNetHdr,
     pub(super) vlan: Option<VlanTag>,
+    /// Sent by this machine. Kernels without PACKET_FANOUT_FLAG_IGNORE_OUTGOING deliver such packets to fan-out groups.
+    pub(super) is_outgoing: bool,
 }
 
 /// Room for one `tpacket_auxdata` with its header.
@@ -44,11 +52,13 @@ pub(super) struct FailedStep {
 }
 
 impl PacketSocket {
-    /// Opens a socket for the interface with that index, which may be switched off.
+    /// Opens a socket for the interface with that index, which may be switched off. Unless `is_open`, no packet comes
+    /// before [`open_to_packets`](Self::open_to_packets).
     pub(super) fn open(
         ifindex: i32,
         buffer_bytes: usize,
         is_qdisc_bypassed: bool,
+        is_open: bool,
     ) -> Result<PacketSocket, FailedStep> {
         const KIND: libc::c_int = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         let failed = |step| FailedStep { step, error: io::Error::last_os_error() };
@@ -86,8 +96,10 @@ impl PacketSocket {
             .set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)
             .map_err(|error| FailedStep { step: "receive packets for all addresses", error })?;
 
-        // SAFETY: numbers and arrays of them.
-        let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
+        if !is_open {
+            socket.close_to_packets().map_err(|error| FailedStep { step: "filter its packets", error })?;
+        }
+        let mut address = no_address();
         address.sll_family = libc::AF_PACKET as u16;
         address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
         address.sll_ifindex = ifindex;
@@ -101,6 +113,43 @@ impl PacketSocket {
 
     pub(super) fn raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
+    }
+
+    /// Drops all packets that come.
+    fn close_to_packets(&self) -> io::Result<()> {
+        // The program of one instruction that takes no byte of a packet: BPF_RET | BPF_K of linux/bpf_common.h.
+        let mut drop_all = libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: 0 };
+        let filter = libc::sock_fprog { len: 1, filter: &raw mut drop_all };
+        self.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter)
+    }
+
+    /// Lets packets in again.
+    pub(super) fn open_to_packets(&self) -> io::Result<()> {
+        self.set(libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &0i32)
+    }
+
+    /// Makes a fan-out group with this socket in it. Returns the group's number, which nobody else has.
+    pub(super) fn make_fanout(&self) -> io::Result<u16> {
+        let kind = FANOUT | libc::PACKET_FANOUT_FLAG_UNIQUEID;
+        self.set(libc::SOL_PACKET, libc::PACKET_FANOUT, &(kind << 16))?;
+        let (mut joined, mut len_bytes) = (0u32, size_of::<u32>() as libc::socklen_t);
+        // SAFETY: `joined` is writable for the length that is named, and the kernel writes no more.
+        let result = unsafe {
+            libc::getsockopt(
+                self.raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_FANOUT,
+                (&raw mut joined).cast(),
+                &raw mut len_bytes,
+            )
+        };
+        // The number is in the lower half.
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(joined as u16) }
+    }
+
+    /// Joins the fan-out group of that number, which is of the same interface.
+    pub(super) fn join_fanout(&self, group: u16) -> io::Result<()> {
+        self.set(libc::SOL_PACKET, libc::PACKET_FANOUT, &(FANOUT << 16 | u32::from(group)))
     }
 
     fn set<T: Copy>(&self, level: i32, option: i32, value: &T) -> io::Result<()> {
@@ -131,10 +180,11 @@ impl PacketSocket {
     }
 
     /// Receives at most one packet per buffer, and at most [`BURST_MAX`]. Each buffer must have its full
-    /// length; `overflows` has [`OVERFLOW_BYTES`] for each. Appends the metadata to `received`. Returns the
-    /// error `WouldBlock` if no packet is waiting.
+    /// length; `overflows` has [`OVERFLOW_BYTES`] for each. Appends the metadata to `received`, with
+    /// [`Received::is_outgoing`] if `wants_origin`. Returns the error `WouldBlock` if no packet is waiting.
     pub(super) fn receive(
         &self,
+        wants_origin: bool,
         bufs: &mut [PacketBuf],
         overflows: &mut [u8],
         received: &mut Vec<Received>,
@@ -145,6 +195,7 @@ impl PacketSocket {
         let mut parts = [const { MaybeUninit::<[libc::iovec; 3]>::uninit() }; BURST_MAX];
         let mut headers = [VirtioNetHdr::default(); BURST_MAX];
         let mut controls = [const { MaybeUninit::<Control>::uninit() }; BURST_MAX];
+        let mut addresses = [const { MaybeUninit::<libc::sockaddr_ll>::uninit() }; BURST_MAX];
 
         let mut n = 0;
         for (buf, overflow) in bufs.iter_mut().zip(overflows.chunks_exact_mut(OVERFLOW_BYTES)).take(BURST_MAX)
@@ -156,6 +207,10 @@ impl PacketSocket {
             message.msg_iovlen = parts.len() as _;
             message.msg_control = controls[n].as_mut_ptr().cast();
             message.msg_controllen = size_of::<Control>() as _;
+            if wants_origin {
+                message.msg_name = std::ptr::from_mut(addresses[n].write(no_address())).cast();
+                message.msg_namelen = size_of::<libc::sockaddr_ll>() as _;
+            }
             n += 1;
         }
         // SAFETY: the first `n` messages were filled above with pointers to places that are distinct, writable
@@ -170,14 +225,18 @@ impl PacketSocket {
             )
         };
         let n_received = usize::try_from(result).map_err(|_| io::Error::last_os_error())?;
-        for (message, vnet) in messages[..n].iter().zip(headers).take(n_received) {
+        for (i, (message, vnet)) in messages[..n].iter().zip(headers).take(n_received).enumerate() {
             // SAFETY: the first `n` were filled above.
             let message = unsafe { message.assume_init_ref() };
+            // SAFETY: the first `n` were filled above if they are wanted.
+            let is_outgoing = wants_origin
+                && unsafe { addresses[i].assume_init_ref() }.sll_pkttype == libc::PACKET_OUTGOING;
             received.push(Received {
                 n_bytes: (message.msg_len as usize).saturating_sub(VNET_HDR_BYTES),
                 is_cut: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
                 vnet,
                 vlan: vlan_tag(&message.msg_hdr),
+                is_outgoing,
             });
         }
         Ok(())
@@ -228,6 +287,11 @@ impl PacketSocket {
 
 fn no_message() -> libc::mmsghdr {
     // SAFETY: numbers and pointers that may be null.
+    unsafe { mem::zeroed() }
+}
+
+fn no_address() -> libc::sockaddr_ll {
+    // SAFETY: numbers and arrays of them.
     unsafe { mem::zeroed() }
 }
 

@@ -37,6 +37,8 @@ pub struct TapPort {
     id: PortId,
     control: InterfaceControl,
     options: TapOptions,
+    /// The device is one of several queues of the interface.
+    has_queues: bool,
     /// The device and the number of the interface that it belongs to.
     device: Option<(File, i32)>,
     state: LinkState,
@@ -47,10 +49,32 @@ impl TapPort {
     /// Opens an existing TAP interface, or creates one and switches it on; a created interface vanishes with
     /// the port.
     pub fn open(id: PortId, interface: &str, options: TapOptions) -> Result<TapPort, PortError> {
+        TapPort::open_queue(id, interface, options, false)
+    }
+
+    /// Opens an interface with several queues, for a worker each. The kernel chooses the queue of a packet by a hash of its
+    /// flow; a flow whose packets are sent here through one queue comes back through the same one. An existing
+    /// interface must have been made with `multi_queue`.
+    pub fn open_queues(
+        id: PortId,
+        interface: &str,
+        options: TapOptions,
+        n_queues: usize,
+    ) -> Result<Vec<TapPort>, PortError> {
+        let open = |_| TapPort::open_queue(id, interface, options, n_queues > 1);
+        (0..n_queues).map(open).collect()
+    }
+
+    fn open_queue(
+        id: PortId,
+        interface: &str,
+        options: TapOptions,
+        has_queues: bool,
+    ) -> Result<TapPort, PortError> {
         let control = InterfaceControl::new(interface)?;
         control.check_packet_bytes_max(options.packet_bytes_max)?;
         let (device, state, stats) = (None, LinkState::Gone, PortStats::default());
-        let mut port = TapPort { id, control, options, device, state, stats };
+        let mut port = TapPort { id, control, options, has_queues, device, state, stats };
         let is_new = port.control.index()?.is_none();
         port.attach()?;
         if is_new {
@@ -78,22 +102,38 @@ impl TapPort {
                 }
                 _ => self.control.error(InterfaceCause::NoTunDevice { error }),
             })?;
-        let mut request = self.control.request();
-        request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
-        // SAFETY: TUNSETIFF takes a pointer to an `ifreq`, which outlives the call.
-        let result =
-            unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as libc::Ioctl, &raw mut request) };
-        if result < 0 {
-            let error = io::Error::last_os_error();
-            return Err(match error.raw_os_error() {
-                Some(libc::EBUSY | libc::EINVAL) => self.control.error(InterfaceCause::Busy),
-                _ => self.control.failed("make a TAP interface", CAPABILITIES, error),
-            });
-        }
+        let result = match (self.set_interface(&file, self.has_queues), self.has_queues) {
+            // An interface with several queues may be used with one.
+            (Err(error), false) if error.raw_os_error() == Some(libc::EINVAL) => {
+                self.set_interface(&file, true)
+            }
+            (Err(error), true) if error.raw_os_error() == Some(libc::EINVAL) => {
+                match self.set_interface(&file, false) {
+                    Ok(()) => return Err(self.control.error(InterfaceCause::OneQueue)),
+                    Err(_) => Err(error),
+                }
+            }
+            (result, _) => result,
+        };
+        result.map_err(|error| match error.raw_os_error() {
+            Some(libc::EBUSY | libc::EINVAL) => self.control.error(InterfaceCause::Busy),
+            _ => self.control.failed("make a TAP interface", CAPABILITIES, error),
+        })?;
         if let Some(index) = self.control.index()? {
             self.device = Some((file, index));
         }
         Ok(())
+    }
+
+    /// Makes `file` a queue of the interface.
+    fn set_interface(&self, file: &File, has_queues: bool) -> io::Result<()> {
+        let mut request = self.control.request();
+        let queues = if has_queues { libc::IFF_MULTI_QUEUE } else { 0 };
+        request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI | queues) as libc::c_short;
+        // SAFETY: TUNSETIFF takes a pointer to an `ifreq`, which outlives the call.
+        let result =
+            unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as libc::Ioctl, &raw mut request) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     /// Updates the state of the interface. A deleted interface is not created again, because its deletion was

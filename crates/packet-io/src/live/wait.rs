@@ -13,16 +13,19 @@ pub struct Waiter {
 impl Waiter {
     /// Waits until one of the descriptors has input, an error or a hang-up, or until the timeout. Returns
     /// false after a timeout. Idle workers pass their ports' [`Port::fd`](crate::Port::fd) and at most about
-    /// 100 ms, so that [`Port::idle`](crate::Port::idle) is called in time. A timeout below one millisecond
-    /// counts as zero.
+    /// 100 ms, so that [`Port::idle`](crate::Port::idle) is called in time.
     pub fn wait(&mut self, fds: impl IntoIterator<Item = RawFd>, timeout: Duration) -> io::Result<bool> {
         let polled = &mut self.polled;
         polled.clear();
         polled.extend(fds.into_iter().map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }));
-        let timeout_ms = libc::c_int::try_from(timeout.as_millis()).unwrap_or(libc::c_int::MAX);
-        // SAFETY: the array is exclusive and has the length that is passed; poll reports unknown file
-        // descriptors in its answer.
-        let result = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout_ms) };
+        let timeout = libc::timespec {
+            tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: timeout.subsec_nanos() as _,
+        };
+        let n_fds = polled.len() as libc::nfds_t;
+        // SAFETY: the array is exclusive and has the length that is passed, and the time outlives the call; unknown
+        // file descriptors are reported in the answer.
+        let result = unsafe { libc::ppoll(polled.as_mut_ptr(), n_fds, &raw const timeout, std::ptr::null()) };
         match result {
             0 => Ok(false),
             1.. => Ok(true),

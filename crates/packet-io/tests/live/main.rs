@@ -9,4 +9,5 @@ mod af_xdp;
 mod errors;
 mod namespace;
 mod offloads;
+mod queues;
 mod tap;

@@ -2,9 +2,13 @@
 
 use super::{CcArgs, ExternArgs, FrontEndArgs};
 use clap::{Args, Subcommand, ValueEnum};
-use dataplane::{PortSpec, SHUTDOWN_TIMEOUT_DEFAULT};
+use dataplane::{PortSpec, Queues, SHUTDOWN_TIMEOUT_DEFAULT};
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+
+/// Fan-out groups and TAP devices of Linux have so many.
+const N_QUEUES_MAX: usize = 256;
 
 #[derive(Debug, Args)]
 pub struct LiveArgs {
@@ -49,12 +53,19 @@ pub struct LiveArgs {
     /// starts again; --entries is for the first start
     #[arg(long, value_name = "FILE.txtpb")]
     pub state: Option<PathBuf>,
-    /// Threads that run packets; ports are theirs in turn
+    /// Threads that run packets; ports with one queue are theirs in turn
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub workers: u16,
     /// Keep the workers on these cores, in turn
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cores: Vec<usize>,
+    /// Queues of each port, or `auto` for one per worker: queue Q is for worker Q modulo N. All packets of a flow come through
+    /// one queue. `file:` ports have one queue
+    #[arg(long, value_name = "N", default_value = "1", value_parser = queues)]
+    pub queues: Queues,
+    /// What workers do while no packet waits
+    #[arg(long, value_name = "MODE", value_enum, default_value = "adaptive")]
+    pub wait: WaitModeArg,
     /// Run asynchronous blocks so, whatever the program says
     #[arg(long = "async", value_name = "MODE", value_enum)]
     pub async_mode: Option<AsyncModeArg>,
@@ -234,11 +245,30 @@ pub enum LogLevel {
     Off,
 }
 
+/// What workers do while no packet waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WaitModeArg {
+    /// Poll all the time: shortest latency, a whole core for each worker
+    Busy,
+    /// Poll for some microseconds after each packet, then sleep
+    Adaptive,
+    /// Sleep at once
+    Interrupt,
+}
+
 /// Address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address {
     At(SocketAddr),
     Off,
+}
+
+fn queues(text: &str) -> Result<Queues, String> {
+    if matches!(text, "auto" | "0") {
+        return Ok(Queues::PerWorker);
+    }
+    let n: Option<NonZeroUsize> = text.parse().ok().filter(|n: &NonZeroUsize| n.get() <= N_QUEUES_MAX);
+    n.map(Queues::Fixed).ok_or_else(|| format!("write a number of queues, 1 to {N_QUEUES_MAX}, or auto"))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -470,6 +500,8 @@ pub enum AsyncOrderArg {
 pub enum ShowArg {
     /// Packets and bytes in and out of each port
     Ports,
+    /// Packets in and out of each queue of each port, and the worker that has the queue
+    Queues,
     /// Tables: how many entries, hits and misses
     Tables,
     /// Entries that packets have added, and what became of them

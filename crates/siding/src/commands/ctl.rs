@@ -170,6 +170,7 @@ fn shown(what: ShowArg) -> What {
         ShowArg::State => What::State,
         ShowArg::Entries => What::Entries,
         ShowArg::Drops => What::Drops,
+        ShowArg::Queues => What::Queues,
         ShowArg::Workers => What::Workers,
         ShowArg::Async => What::Async,
         ShowArg::Replication => What::Pre,

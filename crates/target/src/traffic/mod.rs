@@ -30,7 +30,7 @@ mod waiting;
 
 pub use config::{Config, LoadConfig, Ports};
 pub use pre::{BackupReplica, CloneSession, MulticastGroup, Pre, PreError, Replica};
-pub use queue::{QueueConfig, Queues};
+pub use queue::{Pacer, QueueConfig, Queues};
 pub(crate) use shared_pre::PreReader;
 pub use shared_pre::SharedPre;
 pub use switch::{Destination, EgressPorts, Output, PuntedAt, Switch, Unrunnable};

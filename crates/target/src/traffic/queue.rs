@@ -1,6 +1,8 @@
 //! Queues between ingress and egress: some for each port, one for each priority.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
@@ -38,18 +40,36 @@ pub struct Queues<T> {
     credits: BTreeMap<u32, u32>,
 }
 
+/// When a port with a rate takes the next packet. Switches of several workers share it, so that the rate holds for all of
+/// them together; their clocks have one origin.
+#[derive(Clone, Debug, Default)]
+pub struct Pacer(Arc<AtomicU64>);
+
+impl Pacer {
+    fn ready_ns(&self) -> u64 {
+        // The time alone is exchanged.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Takes the turn of the next packet. False if another worker has just taken it.
+    fn take_turn(&self, now_ns: u64, rate_pps: u64) -> bool {
+        let gap_ns = 1_000_000_000u64.checked_div(rate_pps).unwrap_or(u64::MAX);
+        let next = |ready_ns| (ready_ns <= now_ns).then_some(now_ns.saturating_add(gap_ns));
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+    }
+}
+
 #[derive(Debug)]
 struct PortQueues<T> {
     by_priority: Vec<VecDeque<(u64, T)>>,
     rate_pps: Option<u64>,
-    /// When the port takes the next packet.
-    ready_ns: u64,
+    pacer: Pacer,
 }
 
 impl<T> PortQueues<T> {
     fn new(config: QueueConfig) -> PortQueues<T> {
         let by_priority = (0..config.n_priorities).map(|_| VecDeque::new()).collect();
-        PortQueues { by_priority, rate_pps: config.rate_pps, ready_ns: 0 }
+        PortQueues { by_priority, rate_pps: config.rate_pps, pacer: Pacer::default() }
     }
 
     /// The priority that goes next, and the serial number of its packet.
@@ -88,7 +108,24 @@ impl<T> Queues<T> {
     /// Packets per second that a port takes from now on.
     pub fn set_rate(&mut self, port: u32, rate_pps: Option<u64>) {
         let config = self.config;
-        self.ports.entry(port).or_insert_with(|| PortQueues::new(config)).rate_pps = rate_pps;
+        let queues = self.ports.entry(port).or_insert_with(|| PortQueues::new(config));
+        queues.rate_pps = rate_pps;
+        if rate_pps.is_none() {
+            queues.pacer = Pacer::default();
+        }
+        self.note_rates();
+    }
+
+    /// Packets per second that a port takes from now on from all switches with this pacer.
+    pub fn share_rate(&mut self, port: u32, rate_pps: u64, pacer: Pacer) {
+        let config = self.config;
+        let queues = self.ports.entry(port).or_insert_with(|| PortQueues::new(config));
+        (queues.rate_pps, queues.pacer) = (Some(rate_pps), pacer);
+        self.note_rates();
+    }
+
+    fn note_rates(&mut self) {
+        let config = self.config;
         self.has_rates =
             config.rate_pps.is_some() || self.ports.values().any(|queues| queues.rate_pps.is_some());
     }
@@ -152,7 +189,7 @@ impl<T> Queues<T> {
 
     /// When the next packet can leave.
     pub(super) fn next_ns(&self) -> Option<u64> {
-        self.open_ports().map(|(_, queues)| queues.ready_ns).min()
+        self.open_ports().map(|(_, queues)| queues.pacer.ready_ns()).min()
     }
 
     /// True if a packet can leave now.
@@ -160,24 +197,34 @@ impl<T> Queues<T> {
         self.next_ns().is_some_and(|next_ns| next_ns <= now_ns)
     }
 
+    /// The port whose packet is next, which has taken its turn, and the priority of the packet.
+    fn next_head(&self, now_ns: u64) -> Option<(u32, usize)> {
+        loop {
+            let ready = self.open_ports().filter(|(_, queues)| queues.pacer.ready_ns() <= now_ns);
+            let heads = ready.filter_map(|(port, queues)| {
+                let (priority, serial) = queues.head()?;
+                Some((serial, port, priority))
+            });
+            let (_, port, priority) = heads.min()?;
+            let queues = self.ports.get(&port)?;
+            let has_turn = queues.rate_pps.is_none_or(|rate| queues.pacer.take_turn(now_ns, rate));
+            // Otherwise the port is not ready any more.
+            if has_turn {
+                return Some((port, priority));
+            }
+        }
+    }
+
     /// Removes the next packet: each ready port offers its first packet of the highest priority, and the one that came
     /// first leaves.
     pub(super) fn pop(&mut self, now_ns: u64) -> Option<Leaving<T>> {
-        let ready = self.open_ports().filter(|(_, queues)| queues.ready_ns <= now_ns);
-        let heads = ready.filter_map(|(port, queues)| {
-            let (priority, serial) = queues.head()?;
-            Some((serial, port, priority))
-        });
-        let (_, port, priority) = heads.min()?;
+        let (port, priority) = self.next_head(now_ns)?;
         let queues = self.ports.get_mut(&port)?;
         let queue = queues.by_priority.get_mut(priority)?;
         let (_, item) = queue.pop_front()?;
         let n_left = queue.len();
         if queues.head().is_none() {
             self.busy.remove(&port);
-        }
-        if let Some(rate) = queues.rate_pps {
-            queues.ready_ns = now_ns.saturating_add(1_000_000_000u64.checked_div(rate).unwrap_or(u64::MAX));
         }
         if let Some(credit) = self.credits.get_mut(&port) {
             *credit = credit.saturating_sub(1);
@@ -232,6 +279,28 @@ mod tests {
         assert_eq!(queues.push(2, 0, 3), Ok(()));
         queues.set_depth(3);
         assert_eq!(queues.push(1, 0, 4), Ok(()));
+    }
+
+    #[test]
+    fn two_switches_share_the_rate_of_a_port() {
+        let pacer = Pacer::default();
+        let mut both = [(); 2].map(|()| Queues::new(QueueConfig::default()));
+        for queues in &mut both {
+            queues.share_rate(1, 1000, pacer.clone());
+            (0..3).for_each(|_| queues.push(1, 0, "slow").unwrap());
+            queues.push(2, 0, "fast").unwrap();
+        }
+        let [one, other] = &mut both;
+        assert_eq!(order(one, 0), ["slow", "fast"]);
+        assert_eq!(order(other, 0), ["fast"]);
+        assert_eq!((one.next_ns(), other.next_ns()), (Some(1_000_000), Some(1_000_000)));
+        assert_eq!(order(other, 1_000_000), ["slow"]);
+        assert!(order(one, 1_999_999).is_empty());
+        assert_eq!(order(one, 2_000_000), ["slow"]);
+        // Without a rate each goes on alone.
+        other.set_rate(1, None);
+        assert_eq!(order(other, 3_000_000), ["slow", "slow"]);
+        assert_eq!(order(one, 3_000_000), ["slow"]);
     }
 
     #[test]

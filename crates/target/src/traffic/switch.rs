@@ -2,7 +2,7 @@
 
 use super::copy::{PacketCopy, Position};
 use super::port_table::PortTable;
-use super::queue::Refused;
+use super::queue::{Pacer, Refused};
 use super::sides::Sides;
 use super::waiting::Waiting;
 use super::{CloneSession, Config, PreReader, Queues, Replica, SharedPre, Totals, reason};
@@ -273,6 +273,11 @@ impl<E: BlockRunner> Switch<E> {
     /// Packets per second that a port takes from now on; `None` takes them at once.
     pub fn set_port_rate(&mut self, port: u32, rate_pps: Option<u64>) {
         self.queues.set_rate(port, rate_pps);
+    }
+
+    /// Packets per second that a port takes from now on from all switches with this pacer, whose clocks have one origin.
+    pub fn share_port_rate(&mut self, port: u32, rate_pps: u64, pacer: Pacer) {
+        self.queues.share_rate(port, rate_pps, pacer);
     }
 
     /// Returns whether packets may have to wait for a port: it takes them at a rate, or is congested.

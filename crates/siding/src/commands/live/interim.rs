@@ -20,8 +20,8 @@ const SLEEP: Duration = Duration::from_millis(5);
 /// The reason of drops for packets to a controller that cannot ask for them yet.
 const NO_CONTROLLER: &str = "packet_in_full";
 
-/// A port and what it is.
-pub type OpenPort = (PortSpec, Box<dyn Port>);
+/// A port by its queues, and what it is.
+pub type OpenPort = (PortSpec, Vec<Box<dyn Port>>);
 
 /// An interpreted program on open ports.
 pub struct Interim {
@@ -92,10 +92,14 @@ impl Interim {
         self.send(late)
     }
 
-    /// Receives from all ports once. Returns the number of packets.
+    /// Receives from all queues of all ports once. Returns the number of packets.
     fn one_round(&mut self) -> Result<usize, PortError> {
         let (mut n_received, mut sent) = (0, Vec::new());
-        for (spec, port) in &mut self.ports {
+        let queues = self.ports.iter_mut().flat_map(|(spec, queues)| {
+            let number = spec.number;
+            queues.iter_mut().map(move |queue| (number, queue))
+        });
+        for (number, port) in queues {
             let mut burst: Vec<PacketBuf> = Vec::new();
             let n = port.rx_burst(&mut self.pool, &mut burst, BURST)?;
             if n == 0 {
@@ -104,7 +108,7 @@ impl Interim {
             }
             n_received += n;
             let arriving: Vec<Arriving<'_>> =
-                burst.iter().map(|packet| Arriving { port: spec.number, bytes: packet.data() }).collect();
+                burst.iter().map(|packet| Arriving { port: number, bytes: packet.data() }).collect();
             sent.extend(self.dut.receive(&arriving, &mut Silent).into_iter().flatten());
             burst.into_iter().for_each(|packet| self.pool.give_back(packet));
         }
@@ -129,7 +133,9 @@ impl Interim {
             }
         }
         for (number, mut burst) in bursts {
-            if let Some((_, port)) = self.ports.iter_mut().find(|(spec, _)| spec.number == number) {
+            let port = self.ports.iter_mut().find(|(spec, _)| spec.number == number);
+            // Any queue sends.
+            if let Some(port) = port.and_then(|(_, queues)| queues.first_mut()) {
                 port.tx_burst(&mut self.pool, &mut burst)?;
                 port.flush()?;
             }
@@ -140,7 +146,7 @@ impl Interim {
 
     /// Sleeps until a packet comes, or for a moment.
     fn sleep(&self) {
-        let fds = self.ports.iter().filter_map(|(_, port)| port.fd());
+        let fds = self.ports.iter().flat_map(|(_, queues)| queues).filter_map(|queue| queue.fd());
         if packet_io::wait_for_input(fds, SLEEP).is_err() {
             std::thread::sleep(SLEEP);
         }

@@ -8,7 +8,9 @@ mod state;
 mod thrift;
 
 use super::compiler::Compiler;
-use crate::cli::{Address, AsyncModeArg, AsyncOrderArg, LiveArgs, LiveBackendArg, LogLevel, SwitchArgs};
+use crate::cli::{
+    Address, AsyncModeArg, AsyncOrderArg, LiveArgs, LiveBackendArg, LogLevel, SwitchArgs, WaitModeArg,
+};
 use crate::output::{self, Exit};
 use crate::program::{Simulation, check_port, load, read_entries, write_entries};
 use clap::ArgMatches;
@@ -16,7 +18,7 @@ use console::Loaded;
 use ctl::{Server, ServerError, check_unused, claim_default_path, claim_thrift_path, totals_to_json};
 use dataplane::{
     Compiled, Counter, MetricsServer, Options, PortKind, PortSpec, Report, ShutdownError, StartError, Switch,
-    SwitchError, Warning,
+    SwitchError, Wait, Warning,
 };
 use interim::{Interim, OpenPort};
 use native::{AsyncMode, BurstPath};
@@ -173,6 +175,12 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
     let options = Options {
         n_workers: usize::from(args.workers),
         cores: args.cores.clone(),
+        queues: args.queues,
+        wait: match args.wait {
+            WaitModeArg::Busy => Wait::Busy,
+            WaitModeArg::Adaptive => Wait::Adaptive,
+            WaitModeArg::Interrupt => Wait::Interrupt,
+        },
         cpu_port: args.cpu_port,
         host_ports: args.host_ports.iter().copied().collect(),
         drop_port: Some(args.drop_port),
@@ -351,9 +359,12 @@ fn check(args: &LiveArgs) -> Result<(), Exit> {
 
 /// Opens all ports.
 fn open_early(args: &LiveArgs) -> Result<Vec<OpenPort>, Exit> {
-    let open = |spec: &PortSpec| match spec.open(args.pcap.as_deref()) {
-        Ok(port) => Ok((spec.clone(), port)),
-        Err(error) => Err(environment(error.to_string())),
+    let open = |spec: &PortSpec| {
+        let n_queues = args.queues.n_of(&spec.kind, usize::from(args.workers));
+        match spec.open_queues(n_queues, args.pcap.as_deref()) {
+            Ok(queues) => Ok((spec.clone(), queues)),
+            Err(error) => Err(environment(error.to_string())),
+        }
     };
     args.ports.iter().map(open).collect()
 }
@@ -418,8 +429,8 @@ fn open_ports(
     // A packet may leave by a port that is not open yet.
     switch.pause().map_err(|error| refused(&error))?;
     if let Some(ports) = opened {
-        for (spec, port) in ports {
-            switch.add_opened(&spec, port).map_err(|error| refused(&error))?;
+        for (spec, queues) in ports {
+            switch.add_opened(&spec, queues).map_err(|error| refused(&error))?;
         }
         switch.resume().map_err(|error| refused(&error))?;
         return Ok(true);
