@@ -3,10 +3,12 @@
 use super::fanout::{FanoutGroup, Membership};
 use super::interface::{InterfaceControl, Merging};
 use super::offload::{self, GSO_ECN, GSO_NONE, NEEDS_CSUM};
+use super::ring::{Rest, RxRing};
 use super::segment::Segments;
-use super::socket::{OVERFLOW_BYTES, PacketSocket, Received};
+use super::socket::{FailedStep, OVERFLOW_BYTES, PacketSocket, Received};
 use crate::limits::{BURST_MAX, JUMBO_BYTES_MAX};
 use crate::{BufPool, InterfaceError, LinkState, PacketBuf, Port, PortError, PortId, PortStats};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
@@ -49,6 +51,8 @@ pub struct AfPacketPort {
     options: AfPacketOptions,
     /// The socket and the number of the interface that it is bound to.
     socket: Option<(Arc<PacketSocket>, i32)>,
+    /// Where the socket's packets arrive; without one they are received by system calls.
+    ring: Option<RxRing>,
     /// With several queues: this one, and what it shares with the others.
     queue: Option<Queue>,
     state: LinkState,
@@ -59,6 +63,10 @@ pub struct AfPacketPort {
     stats: PortStats,
     /// Segments that did not fit into the burst.
     pending: VecDeque<PacketBuf>,
+    /// Somebody has asked for the descriptor and may have waited for it: what ended that may be an error of the socket.
+    is_awaited: Cell<bool>,
+    /// The ring says that the message in the socket was sent by this machine.
+    is_outgoing: bool,
     /// Buffers to receive into, and received packets. Empty between calls.
     armed: Vec<PacketBuf>,
     received: Vec<Received>,
@@ -115,6 +123,7 @@ impl AfPacketPort {
             control,
             options,
             socket: None,
+            ring: None,
             queue,
             state: LinkState::Gone,
             has_back_pressure: false,
@@ -122,6 +131,8 @@ impl AfPacketPort {
             merging: Merging::default(),
             stats: PortStats::default(),
             pending: VecDeque::new(),
+            is_awaited: Cell::new(false),
+            is_outgoing: false,
             armed: Vec::with_capacity(BURST_MAX),
             received: Vec::with_capacity(BURST_MAX),
             n_expected: N_EXPECTED_MIN,
@@ -145,26 +156,15 @@ impl AfPacketPort {
     fn look(&mut self) -> Result<(), InterfaceError> {
         match self.control.index()? {
             Some(index) if self.socket.as_ref().is_some_and(|(_, bound)| *bound == index) => {
+                // Otherwise the next packet would not be sent for what was wrong before.
+                let _ = self.socket.as_ref().map(|(socket, _)| socket.take_error());
                 self.state = self.control.link_state();
             }
             Some(index) => {
                 self.close();
                 self.control.check_ethernet()?;
-                let AfPacketOptions { packet_bytes_max: _, queue_bytes, is_qdisc_bypassed } = self.options;
-                let is_open = self.queue.is_none();
-                match PacketSocket::open(index, queue_bytes, is_qdisc_bypassed, is_open) {
-                    Ok(socket) => {
-                        let socket = Arc::new(socket);
-                        self.state = self.control.link_state();
-                        if !self.join(&socket, index)? {
-                            return Ok(());
-                        }
-                        if self.has_merging() {
-                            self.merging = self.control.stop_merging();
-                        }
-                        socket.set_send_bytes(self.send_bytes());
-                        self.socket = Some((socket, index));
-                    }
+                match self.open_socket(index) {
+                    Ok(()) => {}
                     // The interface vanished again; the next call reports it.
                     Err(failed) if is_gone(&failed.error) => {}
                     Err(failed) => return Err(self.control.failed(failed.step, CAPABILITIES, failed.error)),
@@ -175,21 +175,31 @@ impl AfPacketPort {
         Ok(())
     }
 
-    /// Joins the other queues of the port. False if that has to wait until the interface is switched on, as before
-    /// Linux 6.
-    fn join(&mut self, socket: &Arc<PacketSocket>, index: i32) -> Result<bool, InterfaceError> {
-        let Some(queue) = &mut self.queue else { return Ok(true) };
-        match queue.group.join(socket, index) {
-            Ok(membership) => {
-                queue.membership = Some(membership);
-                Ok(true)
-            }
-            Err(_) if self.state != LinkState::Up => Ok(false),
-            Err(error) => {
-                let step = "share its packets between queues (PACKET_FANOUT, Linux 4.12)";
-                Err(self.control.failed(step, CAPABILITIES, error))
+    /// Opens a socket for the interface with that index. With several queues there is none until the interface is switched
+    /// on, if the kernel wants that.
+    fn open_socket(&mut self, index: i32) -> Result<(), FailedStep> {
+        let AfPacketOptions { packet_bytes_max: _, queue_bytes, is_qdisc_bypassed } = self.options;
+        let socket = Arc::new(PacketSocket::open(queue_bytes, is_qdisc_bypassed, self.queue.is_none())?);
+        // Without memory for a ring it is slower, but correct.
+        let ring = RxRing::map(&socket, queue_bytes).ok();
+        socket.bind(index)?;
+        self.state = self.control.link_state();
+        if let Some(queue) = &mut self.queue {
+            match queue.group.join(&socket, index) {
+                Ok(membership) => queue.membership = Some(membership),
+                Err(_) if self.state != LinkState::Up => return Ok(()),
+                Err(error) => {
+                    let step = "share its packets between queues (PACKET_FANOUT, Linux 4.12)";
+                    return Err(FailedStep { step, error });
+                }
             }
         }
+        if self.has_merging() {
+            self.merging = self.control.stop_merging();
+        }
+        socket.set_send_bytes(self.send_bytes());
+        (self.socket, self.ring) = (Some((socket, index)), ring);
+        Ok(())
     }
 
     /// Whether this queue changes the merging of the interface for all queues.
@@ -199,7 +209,7 @@ impl AfPacketPort {
 
     fn close(&mut self) {
         self.take_kernel_drops();
-        self.socket = None;
+        (self.socket, self.ring) = (None, None);
         self.queue.iter_mut().for_each(|queue| queue.membership = None);
         self.state = LinkState::Gone;
         self.merging = Merging::default();
@@ -262,6 +272,64 @@ impl AfPacketPort {
         }
     }
 
+    /// Takes up to `n_wanted` packets from the ring and appends them to the burst until it has `n_all` packets. Returns the number
+    /// of packets taken.
+    fn receive_from_ring(
+        &mut self,
+        ring: &mut RxRing,
+        pool: &mut BufPool,
+        burst: &mut Vec<PacketBuf>,
+        n_wanted: usize,
+        n_all: usize,
+    ) -> Result<usize, PortError> {
+        let mut n_taken = 0;
+        while n_taken < n_wanted && burst.len() < n_all {
+            let Some(frame) = ring.peek() else { break };
+            let Some(mut buf) = pool.take() else { break };
+            let room_bytes = buf.tailroom().min(self.options.packet_bytes_max);
+            let Some(place) = buf.append(room_bytes) else {
+                pool.give_back(buf);
+                break;
+            };
+            match frame.rest {
+                Rest::Here(bytes) => {
+                    let n_here = bytes.len().min(room_bytes);
+                    place[..n_here].copy_from_slice(&bytes[..n_here]);
+                    self.overflows[..bytes.len() - n_here].copy_from_slice(&bytes[n_here..]);
+                    (buf.port, buf.timestamp_ns) = (self.id, frame.timestamp_ns);
+                    self.accept(pool, burst, n_all, buf, 0, &frame.received);
+                }
+                Rest::InSocket => {
+                    self.armed.push(buf);
+                    self.is_outgoing = frame.received.is_outgoing;
+                    let received = self.receive(pool, burst, 1, n_all);
+                    self.is_outgoing = false;
+                    ring.release();
+                    received?;
+                    n_taken += 1;
+                    continue;
+                }
+                Rest::Lost => {
+                    self.stats.rx_dropped_kernel += 1;
+                    pool.give_back(buf);
+                }
+            }
+            ring.release();
+            n_taken += 1;
+        }
+        Ok(n_taken)
+    }
+
+    /// Looks after the interface if the socket has an error. System calls that receive would tell it; without them nobody does.
+    fn look_at_error(&mut self) -> Result<(), PortError> {
+        let error = self.socket.as_ref().and_then(|(socket, _)| socket.take_error().err());
+        match error {
+            None => Ok(()),
+            Some(error) if is_gone(&error) => Ok(self.look()?),
+            Some(error) => Err(self.control.failed("receive", CAPABILITIES, error).into()),
+        }
+    }
+
     /// Makes a packet from message `i`.
     fn accept(
         &mut self,
@@ -272,7 +340,7 @@ impl AfPacketPort {
         i: usize,
         received: &Received,
     ) {
-        if received.is_outgoing {
+        if received.is_outgoing || self.is_outgoing {
             pool.give_back(buf);
             return;
         }
@@ -422,7 +490,19 @@ impl Port for AfPacketPort {
         }
         // A flood of packets that are all dropped must not keep the worker here.
         let (mut n_seen, mut result) = (0, Ok(()));
-        while burst.len() < n_all && n_seen < n_max && self.socket.is_some() {
+        let ring = self.ring.take();
+        let has_ring = ring.is_some();
+        if let Some(mut ring) = ring {
+            result = self.receive_from_ring(&mut ring, pool, burst, n_max, n_all).map(|_| ());
+            // Unless the interface has vanished or changed meanwhile.
+            if self.socket.as_ref().is_some_and(|(socket, _)| ring.is_of(socket)) {
+                self.ring = Some(ring);
+            }
+            if burst.len() == n_before && self.is_awaited.take() {
+                result = result.and_then(|()| self.look_at_error());
+            }
+        }
+        while !has_ring && burst.len() < n_all && n_seen < n_max && self.socket.is_some() {
             let n_wanted = (n_all - burst.len()).min(self.n_expected);
             match self.receive(pool, burst, n_wanted, n_all) {
                 Ok(n) if n == n_wanted => {
@@ -494,6 +574,7 @@ impl Port for AfPacketPort {
     }
 
     fn fd(&self) -> Option<RawFd> {
+        self.is_awaited.set(true);
         self.socket.as_ref().map(|(socket, _)| socket.raw_fd())
     }
 

@@ -13,6 +13,7 @@ mod af_packet;
 mod fanout;
 mod interface;
 mod offload;
+mod ring;
 mod segment;
 mod socket;
 mod tap;

@@ -52,10 +52,9 @@ pub(super) struct FailedStep {
 }
 
 impl PacketSocket {
-    /// Opens a socket for the interface with that index, which may be switched off. Unless `is_open`, no packet comes
-    /// before [`open_to_packets`](Self::open_to_packets).
+    /// Opens a socket, which receives nothing until it is [bound](Self::bind), and unless `is_open` not before
+    /// [`open_to_packets`](Self::open_to_packets) either.
     pub(super) fn open(
-        ifindex: i32,
         buffer_bytes: usize,
         is_qdisc_bypassed: bool,
         is_open: bool,
@@ -86,19 +85,23 @@ impl PacketSocket {
         }
         socket.set_buffer((libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), buffer_bytes);
         socket.set_send_bytes(buffer_bytes);
+        if !is_open {
+            socket.close_to_packets().map_err(|error| FailedStep { step: "filter its packets", error })?;
+        }
+        Ok(socket)
+    }
+
+    /// Receives from the interface from now on, packets for all addresses.
+    pub(super) fn bind(&self, ifindex: i32) -> Result<(), FailedStep> {
         let promiscuous = libc::packet_mreq {
             mr_ifindex: ifindex,
             mr_type: libc::PACKET_MR_PROMISC as u16,
             mr_alen: 0,
             mr_address: [0; 8],
         };
-        socket
-            .set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)
+        self.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)
             .map_err(|error| FailedStep { step: "receive packets for all addresses", error })?;
 
-        if !is_open {
-            socket.close_to_packets().map_err(|error| FailedStep { step: "filter its packets", error })?;
-        }
         let mut address = no_address();
         address.sll_family = libc::AF_PACKET as u16;
         address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
@@ -106,13 +109,44 @@ impl PacketSocket {
         // SAFETY: the address is of the kind and length that are named, and outlives the call.
         let result = unsafe {
             let len_bytes = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-            libc::bind(socket.raw_fd(), (&raw const address).cast(), len_bytes)
+            libc::bind(self.raw_fd(), (&raw const address).cast(), len_bytes)
         };
-        if result < 0 { Err(failed("bind a packet socket to it")) } else { Ok(socket) }
+        if result < 0 {
+            return Err(FailedStep { step: "bind a packet socket to it", error: io::Error::last_os_error() });
+        }
+        Ok(())
     }
 
     pub(super) fn raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
+    }
+
+    /// Makes a ring of TPACKET_V2 for received packets, to be mapped, before the socket is bound. Packets that are longer than a
+    /// frame come through [`receive`](Self::receive).
+    pub(super) fn make_ring(&self, request: &libc::tpacket_req) -> io::Result<()> {
+        self.set(libc::SOL_PACKET, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as i32))?;
+        self.set(libc::SOL_PACKET, libc::PACKET_COPY_THRESH, &1i32)?;
+        self.set(libc::SOL_PACKET, libc::PACKET_RX_RING, request)
+    }
+
+    /// Takes the error for which the socket would be ready for reading again and again.
+    pub(super) fn take_error(&self) -> io::Result<()> {
+        let (mut error, mut len_bytes) = (0i32, size_of::<i32>() as libc::socklen_t);
+        // SAFETY: `error` is writable for the length that is named, and the kernel writes no more.
+        let result = unsafe {
+            libc::getsockopt(
+                self.raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ERROR,
+                (&raw mut error).cast(),
+                &raw mut len_bytes,
+            )
+        };
+        match (result, error) {
+            (0, 0) => Ok(()),
+            (0, error) => Err(io::Error::from_raw_os_error(error)),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 
     /// Drops all packets that come.

@@ -115,6 +115,11 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             ("siding switch router.p4 -i 1@veth0 -i 2@veth2 --entries s1.stf", "on two interfaces"),
             ("siding switch -i 1@tap:p1", "on a new TAP device; `siding ctl replace` brings a program"),
             ("siding switch router.p4 --use-files 0 -i 1@in --pcap", "packets of in_in.pcap"),
+            (
+                "siding switch router.p4 -i 1@veth0 -i 2@veth2 --workers 2 --cores 0,1 --queues auto",
+                "two workers, each with a queue of both ports",
+            ),
+            ("siding switch router.p4 -i 1@veth0 --wait busy", "workers poll and never sleep"),
         ],
     ),
     (

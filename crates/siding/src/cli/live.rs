@@ -59,8 +59,8 @@ pub struct LiveArgs {
     /// Keep the workers on these cores, in turn
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cores: Vec<usize>,
-    /// Queues of each port, or `auto` for one per worker: queue Q is for worker Q modulo N. All packets of a flow come through
-    /// one queue. `file:` ports have one queue
+    /// Queues of each port, or `auto` for one per worker: queue Q is for worker Q modulo --workers. All packets of a flow come
+    /// through one queue. Captures (`file:`) have one
     #[arg(long, value_name = "N", default_value = "1", value_parser = queues)]
     pub queues: Queues,
     /// What workers do while no packet waits
