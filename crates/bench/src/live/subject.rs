@@ -180,7 +180,7 @@ fn siding(task: &Task<'_>, ports: [String; 2], log: &Path, running: &mut Running
         .arg("--ctl-socket")
         .arg(dir.join("ctl"))
         .args(["-i", &format!("0@{first}"), "-i", &format!("1@{second}")])
-        .args(["--cores", &task.core.to_string()]);
+        .args(["--cores", &task.core.to_string(), "--wait", "busy"]);
     running.start(&mut command, log)
 }
 

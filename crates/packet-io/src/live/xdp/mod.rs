@@ -11,6 +11,7 @@ mod socket;
 
 use super::interface::{ETHERNET_BYTES, InterfaceControl, Merging};
 use super::offload;
+use super::socket::FailedStep;
 use crate::limits::{FRAME_BYTES_MAX, JUMBO_BYTES_MAX};
 use crate::{
     BufPool, InterfaceCause, InterfaceError, LinkState, PacketBuf, Port, PortError, PortId, PortStats,
@@ -18,7 +19,7 @@ use crate::{
 use program::Redirect;
 use region::{FRAME_BYTES, HEADROOM_BYTES, Region};
 pub use socket::XdpCopy;
-use socket::{Amount, Failed, XdpSocket};
+use socket::{Amount, XdpSocket};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -204,12 +205,12 @@ impl XdpPort {
         Ok(())
     }
 
-    fn open_sockets(&mut self, index: i32) -> Result<Open, Failed> {
+    fn open_sockets(&mut self, index: i32) -> Result<Open, FailedStep> {
         let n_queues = self.control.n_rx_queues();
         let (first, n_shares) = self.share;
         if first >= n_queues {
             let error = io::Error::from_raw_os_error(libc::ENOSPC);
-            return Err(Failed { step: STEP_SHARE, error });
+            return Err(FailedStep { step: STEP_SHARE, error });
         }
         let redirect = self.redirect(index, n_queues)?;
         let mut sockets = Vec::new();
@@ -218,12 +219,14 @@ impl XdpPort {
             let socket = XdpSocket::open(self.region, index, queue, copy, is_busy_polling)?;
             redirect
                 .set_socket(queue, socket.raw_fd())
-                .map_err(|error| Failed { step: "lead packets to a socket", error })?;
+                .map_err(|error| FailedStep { step: "lead packets to a socket", error })?;
             sockets.push(socket);
         }
         let poll = match sockets.as_slice() {
             [_] => None,
-            many => Some(poll_all(many).map_err(|error| Failed { step: "wait for several sockets", error })?),
+            many => {
+                Some(poll_all(many).map_err(|error| FailedStep { step: "wait for several sockets", error })?)
+            }
         };
         Ok(Open {
             index,
@@ -238,13 +241,13 @@ impl XdpPort {
     }
 
     /// The program of the interface, which the first port of several attaches.
-    fn redirect(&self, index: i32, n_queues: u32) -> Result<Arc<Redirect>, Failed> {
+    fn redirect(&self, index: i32, n_queues: u32) -> Result<Arc<Redirect>, FailedStep> {
         let mut attached = self.attached.lock().unwrap_or_else(PoisonError::into_inner);
         match &*attached {
             Some((known, redirect)) if *known == index => Ok(Arc::clone(redirect)),
             _ => {
                 let redirect = Redirect::attach(index, n_queues, self.options.is_generic)
-                    .map_err(|error| Failed { step: STEP_ATTACH, error })?;
+                    .map_err(|error| FailedStep { step: STEP_ATTACH, error })?;
                 let redirect = Arc::new(redirect);
                 *attached = Some((index, Arc::clone(&redirect)));
                 Ok(redirect)
@@ -253,7 +256,7 @@ impl XdpPort {
     }
 
     /// Says what to do about it.
-    fn refused(&self, Failed { step, error }: Failed) -> InterfaceError {
+    fn refused(&self, FailedStep { step, error }: FailedStep) -> InterfaceError {
         let code = error.raw_os_error();
         self.control.error(match (step, code) {
             (_, Some(libc::EPERM | libc::EACCES)) => {

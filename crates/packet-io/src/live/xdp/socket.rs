@@ -1,5 +1,6 @@
 //! An AF_XDP socket: its rings, and the frames that the kernel has.
 
+use super::super::socket::FailedStep;
 use super::region::{FRAME_BYTES, N_FRAMES, REGION_BYTES, Region};
 use super::ring::{FromKernel, ToKernel};
 use crate::BufPool;
@@ -37,15 +38,8 @@ pub enum XdpCopy {
 pub(super) const STEP_MEMORY: &str = "register memory for packets";
 pub(super) const STEP_BIND: &str = "bind an AF_XDP socket to a queue";
 
-/// A step that failed.
-#[derive(Debug)]
-pub(super) struct Failed {
-    pub(super) step: &'static str,
-    pub(super) error: io::Error,
-}
-
-fn failed(step: &'static str) -> impl FnOnce(io::Error) -> Failed {
-    move |error| Failed { step, error }
+fn failed(step: &'static str) -> impl FnOnce(io::Error) -> FailedStep {
+    move |error| FailedStep { step, error }
 }
 
 /// Frames that the kernel has, one bit for each frame of the region.
@@ -126,7 +120,7 @@ impl XdpSocket {
         queue: u32,
         copy: XdpCopy,
         is_busy_polling: bool,
-    ) -> Result<XdpSocket, Failed> {
+    ) -> Result<XdpSocket, FailedStep> {
         // SAFETY: without pointers.
         let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
         if fd < 0 {
