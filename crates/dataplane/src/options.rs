@@ -24,7 +24,7 @@ pub struct Compiled {
     pub sources: Option<Arc<SourceMap>>,
 }
 
-/// How many queues a port has.
+/// The number of queues of each port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queues {
     /// So many; ports that have one queue only are refused with more.
@@ -45,7 +45,7 @@ impl Queues {
     }
 }
 
-/// What workers do while no packet waits.
+/// The idle behaviour of workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
     /// Poll all the time: the shortest latency, and a whole core for each worker.

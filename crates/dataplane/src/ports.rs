@@ -159,22 +159,20 @@ impl PortSpec {
         Ok(PortSpec { number, kind: PortKind::parse(kind)? })
     }
 
-    /// In the calling thread's network namespace; with `mirror`, what passes is copied into that directory.
+    /// Opens the port, with one queue. [`open_queues`](Self::open_queues) says more.
     pub fn open(&self, mirror: Option<&Path>) -> Result<Box<dyn Port>, PortError> {
-        let port = self.open_unmirrored()?;
-        self.mirrored(port, mirror, self.kind.name())
+        let mut queues = self.open_queues(1, mirror)?;
+        queues.pop().ok_or_else(|| PortError::Device(format!("{} has no queue", self.kind).into()))
     }
 
-    /// Opens the port with so many queues, all of the port's number, each for one worker. The packets of a flow come
-    /// through one queue. With `mirror` each queue has a capture of its own, `NAME-q0` and so on.
+    /// Opens the port in the calling thread's network namespace, with so many queues, all of the port's number, each for one
+    /// worker. The packets of a flow come through one queue. With `mirror`, what passes is copied into captures in that
+    /// directory: of one queue `NAME_in.pcap` and `NAME_out.pcap`, of several `NAME-q0_in.pcap` and so on.
     pub fn open_queues(
         &self,
         n_queues: usize,
         mirror: Option<&Path>,
     ) -> Result<Vec<Box<dyn Port>>, PortError> {
-        if n_queues == 1 {
-            return Ok(vec![self.open(mirror)?]);
-        }
         let id = PortId(self.number);
         let queues: Vec<Box<dyn Port>> = match &self.kind {
             PortKind::Interface(name) | PortKind::Other(name) => {
@@ -186,7 +184,10 @@ impl PortSpec {
                 Ok(queues) => boxed(queues),
                 Err(_) => boxed(AfPacketPort::open_queues(id, name, AfPacketOptions::JUMBO, n_queues)?),
             },
-            PortKind::Dpdk(_) => return Err(self.unknown()),
+            PortKind::Dpdk(_) => {
+                return Err(PortError::Device(format!("{} cannot be opened yet", self.kind).into()));
+            }
+            PortKind::File(path) if n_queues == 1 => vec![Box::new(FilePort::open_named(id, path)?)],
             PortKind::File(_) => {
                 let why = format!(
                     "port {} ({}) has one queue only, not {n_queues}; with --queues auto the other ports have several",
@@ -195,33 +196,15 @@ impl PortSpec {
                 return Err(PortError::Device(why.into()));
             }
         };
+        let name_of = |queue: usize| match n_queues {
+            1 => self.kind.name(),
+            _ => format!("{}-q{queue}", self.kind.name()),
+        };
         let named = queues.into_iter().enumerate();
-        named.map(|(q, queue)| self.mirrored(queue, mirror, format!("{}-q{q}", self.kind.name()))).collect()
-    }
-
-    fn open_unmirrored(&self) -> Result<Box<dyn Port>, PortError> {
-        let id = PortId(self.number);
-        Ok(match &self.kind {
-            PortKind::Interface(name) | PortKind::Other(name) => {
-                Box::new(AfPacketPort::open(id, name, AfPacketOptions::JUMBO)?)
-            }
-            PortKind::Tap(name) => Box::new(TapPort::open(id, name, TapOptions::JUMBO)?),
-            PortKind::Xdp { name, options } => Box::new(XdpPort::open(id, name, *options)?),
-            PortKind::Auto(name) => match XdpPort::open(id, name, XdpOptions::JUMBO) {
-                Ok(port) => Box::new(port),
-                Err(_) => Box::new(AfPacketPort::open(id, name, AfPacketOptions::JUMBO)?),
-            },
-            PortKind::Dpdk(_) => return Err(self.unknown()),
-            PortKind::File(path) => Box::new(FilePort::open_named(id, path)?),
-        })
-    }
-
-    fn unknown(&self) -> PortError {
-        PortError::Device(format!("{} cannot be opened yet", self.kind).into())
+        named.map(|(q, queue)| PortSpec::mirrored(queue, mirror, name_of(q))).collect()
     }
 
     fn mirrored(
-        &self,
         port: Box<dyn Port>,
         mirror: Option<&Path>,
         name: String,

@@ -212,7 +212,7 @@ pub struct QueueReport {
 pub struct WorkerReport {
     pub number: usize,
     pub core: Option<usize>,
-    /// What it does while no packet waits.
+    /// Its idle behaviour.
     pub wait: Wait,
     /// Bursts with at least one packet.
     pub n_bursts: u64,

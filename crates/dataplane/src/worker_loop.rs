@@ -30,7 +30,7 @@ impl Idle {
         (self.poll_end, self.nap) = (None, NAP_MIN);
     }
 
-    /// Whether to sleep after a turn without packets.
+    /// Returns whether to sleep after a turn without packets.
     fn may_sleep(&mut self) -> bool {
         match self.wait {
             Wait::Busy => false,

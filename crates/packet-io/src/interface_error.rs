@@ -179,6 +179,7 @@ impl std::error::Error for InterfaceError {
             | InterfaceCause::NotEthernet { .. }
             | InterfaceCause::NotPermitted { .. }
             | InterfaceCause::Busy
+            | InterfaceCause::OneQueue
             | InterfaceCause::OtherXdpProgram
             | InterfaceCause::XdpMtu
             | InterfaceCause::XdpPeerQueues
@@ -186,7 +187,6 @@ impl std::error::Error for InterfaceError {
             | InterfaceCause::QueueInUse
             | InterfaceCause::NoZeroCopy
             | InterfaceCause::MemoryLimit { .. }
-            | InterfaceCause::OneQueue
             | InterfaceCause::BadOption { .. } => None,
         }
     }

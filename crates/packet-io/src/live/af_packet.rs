@@ -202,7 +202,7 @@ impl AfPacketPort {
         Ok(())
     }
 
-    /// Whether this queue changes the merging of the interface for all queues.
+    /// Returns whether this queue changes the merging of the interface for all queues.
     fn has_merging(&self) -> bool {
         self.queue.as_ref().is_none_or(|queue| queue.number == 0)
     }

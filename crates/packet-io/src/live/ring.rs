@@ -36,7 +36,7 @@ pub(super) struct Frame<'a> {
     pub(super) rest: Rest<'a>,
 }
 
-/// Where the bytes of a packet are.
+/// The bytes of a packet, or the place where they are.
 pub(super) enum Rest<'a> {
     /// All of them.
     Here(&'a [u8]),

@@ -63,7 +63,7 @@ pub struct LiveArgs {
     /// through one queue. Captures (`file:`) have one
     #[arg(long, value_name = "N", default_value = "1", value_parser = queues)]
     pub queues: Queues,
-    /// What workers do while no packet waits
+    /// Idle behaviour of workers: poll, sleep, or poll for a moment and then sleep
     #[arg(long, value_name = "MODE", value_enum, default_value = "adaptive")]
     pub wait: WaitModeArg,
     /// Run asynchronous blocks so, whatever the program says
@@ -245,7 +245,7 @@ pub enum LogLevel {
     Off,
 }
 
-/// What workers do while no packet waits.
+/// Idle behaviour of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WaitModeArg {
     /// Poll all the time: shortest latency, a whole core for each worker
@@ -533,4 +533,18 @@ pub enum ShowArg {
     Program,
     /// Names of tables with keys and actions, of counters and of registers
     Names,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_queues() {
+        assert_eq!(queues("1"), Ok(Queues::ONE));
+        assert_eq!((queues("auto"), queues("0")), (Ok(Queues::PerWorker), Ok(Queues::PerWorker)));
+        for wrong in ["257", "-1", "two", ""] {
+            assert_eq!(queues(wrong).unwrap_err(), "write a number of queues, 1 to 256, or auto");
+        }
+    }
 }
