@@ -184,8 +184,10 @@ impl PortSpec {
                 Ok(queues) => boxed(queues),
                 Err(_) => boxed(AfPacketPort::open_queues(id, name, AfPacketOptions::JUMBO, n_queues)?),
             },
-            PortKind::Dpdk(_) => {
-                return Err(PortError::Device(format!("{} cannot be opened yet", self.kind).into()));
+            PortKind::Dpdk(device) => {
+                let n_queues = u32::try_from(n_queues).unwrap_or(u32::MAX);
+                let queues = dpdk::open_queues(id, device, n_queues);
+                boxed(queues.map_err(|error| PortError::Device(error.into()))?)
             }
             PortKind::File(path) if n_queues == 1 => vec![Box::new(FilePort::open_named(id, path)?)],
             PortKind::File(_) => {

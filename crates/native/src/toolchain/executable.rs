@@ -1,8 +1,9 @@
-//! C programs that run on their own, over the runtime's headers: what benchmarks time.
+//! C that is not generated, over the runtime's headers: programs that benchmarks time, and libraries that fit another
+//! project's headers to this one.
 //!
 //! Compiled with the compiler and the flags that programs are compiled with, and kept in the same cache.
 
-use crate::toolchain::cache::Cache;
+use crate::toolchain::cache::{Cache, Cached};
 use crate::toolchain::compile::{self, CompileError, CompileOptions};
 use crate::toolchain::compiler::Compiler;
 use std::ffi::OsString;
@@ -11,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const EXECUTABLE: &str = "program";
+const LIBRARY: &str = "library.so";
+const LIBRARY_SOURCE: &str = "library.c";
 
 /// The texts of a program, by their paths; `main` is the one that is compiled, which may include the others and the
 /// runtime's headers.
@@ -53,6 +56,23 @@ pub fn executable(texts: &Texts<'_>, options: &CompileOptions) -> Result<Executa
     let places = [Path::new(texts.main), Path::new(EXECUTABLE)];
     let cached = compile::run(&compiler, &cache, work, &key, places, args, options)?;
     Ok(Executable { path: cached.object })
+}
+
+/// Compiles C text to a shared object, or finds what was compiled before. `flags` come before those of the options; they say
+/// everything that the result depends on, such as versions of other projects' headers.
+pub fn library(text: &str, flags: &[String], options: &CompileOptions) -> Result<Cached, CompileError> {
+    let compiler = Compiler::find(options.compiler.as_deref(), options.time_limit)?;
+    let cache = Cache::open(&options.cache)?;
+    let flags = [flags, options.flags().as_slice(), &["-shared".to_owned()]].concat();
+    let key = compile::key_of(text, &compiler, &flags, options.machine);
+    if let Some(cached) = cache.get(&key, LIBRARY) {
+        return Ok(cached);
+    }
+    let work = cache.work_dir()?;
+    work.write(Path::new(LIBRARY_SOURCE), text)?;
+    let args: Vec<OsString> = flags.iter().map(OsString::from).collect();
+    let places = [Path::new(LIBRARY_SOURCE), Path::new(LIBRARY)];
+    compile::run(&compiler, &cache, work, &key, places, args, options)
 }
 
 /// Runs a program to its end; gives the lines that it prints.

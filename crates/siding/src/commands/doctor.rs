@@ -4,6 +4,7 @@ use super::compiling::ScratchDir;
 use super::tools;
 use crate::cli::DoctorArgs;
 use crate::output::{self, Exit};
+use dpdk::InstallationError;
 use native::{CacheOptions, CompileError, CompileOptions, Machine};
 use std::ffi::OsStr;
 use std::fs;
@@ -282,17 +283,19 @@ fn effective_capabilities(status: &str) -> Option<u64> {
     u64::from_str_radix(set.trim(), 16).ok()
 }
 
+const MEMLOCK_FOR: &str = "AF_XDP, and cards with DPDK";
+
 fn memlock() -> Check {
     const WHAT: &str = "locked memory";
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let mend = "ulimit -l unlimited, or `* - memlock unlimited` in /etc/security/limits.conf";
     match memlock_limit(&limits) {
-        Some(None) => Check::ok(WHAT, "AF_XDP", "unlimited"),
+        Some(None) => Check::ok(WHAT, MEMLOCK_FOR, "unlimited"),
         Some(Some(bytes)) if bytes >= MEMLOCK_BYTES_MIN => {
-            Check::ok(WHAT, "AF_XDP", format!("{} MiB", bytes >> 20))
+            Check::ok(WHAT, MEMLOCK_FOR, format!("{} MiB", bytes >> 20))
         }
-        Some(Some(bytes)) => Check::warn(WHAT, "AF_XDP", format!("{} KiB only", bytes >> 10), mend),
-        None => Check::warn(WHAT, "AF_XDP", "unknown", mend),
+        Some(Some(bytes)) => Check::warn(WHAT, MEMLOCK_FOR, format!("{} KiB only", bytes >> 10), mend),
+        None => Check::warn(WHAT, MEMLOCK_FOR, "unknown", mend),
     }
 }
 
@@ -382,22 +385,26 @@ fn governor() -> Check {
 
 fn dpdk() -> Check {
     const WHAT: &str = "DPDK";
-    let output = Command::new("pkg-config")
-        .args(["--modversion", "libdpdk"])
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output();
-    match output {
-        Ok(output) if output.status.success() => {
-            Check::ok(WHAT, "interfaces without the kernel", String::from_utf8_lossy(&output.stdout).trim())
+    const NEEDED_FOR: &str = "`dpdk:` ports";
+    match dpdk::Installation::find() {
+        Ok(installation) => Check::ok(WHAT, NEEDED_FOR, installation.version),
+        Err(InstallationError::NotInstalled) => {
+            Check::warn(WHAT, NEEDED_FOR, "none", "apt install libdpdk-dev")
         }
-        Ok(_) => Check::warn(WHAT, "interfaces without the kernel", "none", "apt-get install dpdk-dev"),
-        Err(_) => Check::warn(
-            WHAT,
-            "interfaces without the kernel",
-            "unknown without pkg-config",
-            "apt-get install pkg-config dpdk-dev",
-        ),
+        Err(InstallationError::NoPkgConfig) => {
+            Check::warn(WHAT, NEEDED_FOR, "unknown without pkg-config", "apt install pkg-config libdpdk-dev")
+        }
+        Err(InstallationError::TooOld { version }) => {
+            let (year, month) = dpdk::VERSION_MIN;
+            Check::warn(
+                WHAT,
+                NEEDED_FOR,
+                format!("{version}, which is too old"),
+                &format!(
+                    "a libdpdk-dev of {year}.{month} or later, or PKG_CONFIG_PATH with the directory of its libdpdk.pc"
+                ),
+            )
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::Problem;
 use crate::house::House;
 
 /// Crates that call into C, own shared memory or rings; each use carries its proof.
-const UNSAFE: &[&str] = &["externs", "native", "dataplane", "packet-io", "shm-client"];
+const UNSAFE: &[&str] = &["externs", "native", "dpdk", "dataplane", "packet-io", "shm-client"];
 
 pub(super) fn no_unsafe(tree: &House, problems: &mut Vec<Problem>) {
     for file in tree.rust().filter(|f| f.crate_name() != Some("xtask")) {

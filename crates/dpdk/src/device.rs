@@ -1,0 +1,189 @@
+//! Devices: plugged in, started, and unplugged with their last queue.
+
+use crate::error::{DpdkError, Failure};
+use crate::host::{self, Host};
+use crate::shim::{RawDevice, RawFailure, RawQueue, RawStats};
+use std::ffi::{CStr, CString};
+use std::path::Path;
+use std::ptr::{self, NonNull};
+
+/// Virtual devices of these drivers change on the interrupt thread.
+const EVENT_DRIVERS: &str = "net_memif";
+
+/// A device that is started. Closes with its last port.
+#[derive(Debug)]
+pub(crate) struct Device {
+    host: &'static Host,
+    raw: NonNull<RawDevice>,
+}
+
+// SAFETY: functions of the shim for devices may be called by any thread, and those that change it are called with the lock.
+unsafe impl Send for Device {}
+// SAFETY: see above.
+unsafe impl Sync for Device {}
+
+impl Device {
+    /// `device` is in DPDK's syntax: a name, then arguments after commas.
+    pub(crate) fn open(device: &str, n_queues: u32) -> Result<Device, DpdkError> {
+        let failed = |failure| DpdkError::Device { device: device.to_owned(), failure };
+        let name = device.split(',').next().unwrap_or_default();
+        let c_string = |text: &str| CString::new(text).map_err(|_| failed(Failure::BadName));
+        let (c_device, c_name) = (c_string(device)?, c_string(name)?);
+        if name.is_empty() {
+            return Err(failed(Failure::BadName));
+        }
+        let host = host::get()?;
+        let is_pci = is_pci_address(name);
+        if is_pci && !host.has_huge_pages {
+            return Err(failed(Failure::NoHugePages));
+        }
+        let _control = host.control();
+        host.take_log();
+        // SAFETY: a string that ends with a null.
+        if unsafe { (host.shim.find_driver)(c_name.as_ptr()) } != 0 {
+            host.take_log();
+            return Err(failed(Failure::UnknownDriver { drivers: drivers_like(host, name) }));
+        }
+        let mut raw = ptr::null_mut();
+        let mut failure = RawFailure { step: ptr::null(), n_queues_max: 0, reserved: 0 };
+        // SAFETY: strings that end with a null, and places for the results; the lock is held.
+        let result = unsafe {
+            (host.shim.open_device)(
+                c_device.as_ptr(),
+                c_name.as_ptr(),
+                n_queues,
+                &raw mut raw,
+                &raw mut failure,
+            )
+        };
+        if name.starts_with(EVENT_DRIVERS) {
+            host.serve_events();
+        }
+        let log = host.take_log();
+        match NonNull::new(raw) {
+            Some(raw) if result == 0 => Ok(Device { host, raw }),
+            _ => Err(failed(cause(result, &failure, log, host, is_pci, n_queues))),
+        }
+    }
+
+    pub(crate) fn queue(&self, queue: u32) -> *mut RawQueue {
+        // SAFETY: the device is open, and has so many queues as it was opened with.
+        unsafe { (self.host.shim.queue_of)(self.raw.as_ptr(), queue) }
+    }
+
+    pub(crate) fn tx_bytes_max(&self) -> usize {
+        // SAFETY: the device is open.
+        unsafe { (self.host.shim.tx_limit)(self.raw.as_ptr()) as usize }
+    }
+
+    pub(crate) fn is_link_up(&self) -> bool {
+        // SAFETY: the device is open.
+        unsafe { (self.host.shim.is_link_up)(self.raw.as_ptr()) != 0 }
+    }
+
+    /// Zeros if the driver has no counts.
+    pub(crate) fn stats(&self) -> RawStats {
+        let mut stats = RawStats::default();
+        // SAFETY: the device is open, and `stats` a place for the result. A failure leaves it as it is.
+        unsafe { (self.host.shim.get_stats)(self.raw.as_ptr(), &raw mut stats) };
+        stats
+    }
+
+    pub(crate) fn host(&self) -> &'static Host {
+        self.host
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        let _control = self.host.control();
+        // SAFETY: all ports of the device are gone, so nobody uses its queues; the lock is held.
+        unsafe { (self.host.shim.close_device)(self.raw.as_ptr()) }
+    }
+}
+
+/// `0000:00:04.0` or `00:04.0`, also with `pci:` before it.
+pub(crate) fn is_pci_address(name: &str) -> bool {
+    let name = name.strip_prefix("pci:").unwrap_or(name);
+    let mut parts: Vec<&str> = name.split([':', '.']).collect();
+    let is_hex = |part: &&str| !part.is_empty() && part.chars().all(|c| c.is_ascii_hexdigit());
+    let has_domain = parts.len() == 4 && parts.remove(0).len() >= 4;
+    (has_domain || name.matches(':').count() == 1)
+        && parts.len() == 3
+        && parts.iter().all(is_hex)
+        && name.contains('.')
+        && (parts[0].len(), parts[1].len(), parts[2].len()) == (2, 2, 1)
+}
+
+/// Drivers of virtual network devices whose names are like the one of `device`, or all of them.
+fn drivers_like(host: &Host, device: &str) -> Vec<String> {
+    let all = drivers(host);
+    let wanted = device.trim_end_matches(|c: char| c.is_ascii_digit()).trim_start_matches("net_");
+    let is_like = |driver: &&String| {
+        let name = driver.trim_start_matches("net_");
+        let n_same = name.bytes().zip(wanted.bytes()).take_while(|(one, other)| one == other).count();
+        n_same >= 2 || (wanted.len() >= 3 && name.contains(wanted))
+    };
+    let like: Vec<String> = all.iter().filter(is_like).cloned().collect();
+    if like.is_empty() { all } else { like }
+}
+
+/// Names of drivers of virtual network devices, by the files of drivers.
+fn drivers(host: &Host) -> Vec<String> {
+    let entries =
+        |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let dirs = entries(&host.libdir.join("dpdk"));
+    let mut names: Vec<String> = dirs
+        .flat_map(|dir| entries(&dir).collect::<Vec<_>>())
+        .filter_map(|path| {
+            let name = path.file_name()?.to_str()?.strip_prefix("librte_")?.strip_suffix(".so")?.to_owned();
+            let is_network = name.starts_with("net_");
+            // One library has two drivers, of which the one for this process has a longer name.
+            is_network.then(|| if name == "net_virtio" { "net_virtio_user".to_owned() } else { name })
+        })
+        .filter(|name| {
+            let device = CString::new(format!("{name}0")).unwrap_or_default();
+            // SAFETY: a string that ends with a null.
+            unsafe { (host.shim.find_driver)(device.as_ptr()) == 0 }
+        })
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The failure that a negative errno value, the step and the log tell of.
+fn cause(result: i32, raw: &RawFailure, log: String, host: &Host, is_pci: bool, n_wanted: u32) -> Failure {
+    let says = |text: &str| log.contains(text);
+    // SAFETY: the step is null or a string constant of the shim.
+    let step = if raw.step.is_null() { c"open it" } else { unsafe { CStr::from_ptr(raw.step) } };
+    let step = step.to_string_lossy().into_owned();
+    let is_plugging = step == "plug it in";
+    match -result {
+        libc::ERANGE if raw.n_queues_max > 0 => Failure::TooManyQueues { n_wanted, n_max: raw.n_queues_max },
+        libc::EEXIST => Failure::InUse,
+        libc::EPERM | libc::EACCES => Failure::NotPermitted { log },
+        _ if says("Operation not permitted") || says("Permission denied") => Failure::NotPermitted { log },
+        libc::EBUSY => Failure::Busy { log },
+        _ if says("resource busy") || says("in use") => Failure::Busy { log },
+        libc::ENOMEM if step == "make buffers" => Failure::NoMemory { has_huge_pages: host.has_huge_pages },
+        _ if is_pci && is_plugging => Failure::NoPciDevice { log },
+        _ if is_plugging => Failure::BadArguments { log },
+        _ => Failure::Other { step, reason: host::reason(result), log },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pci_addresses_are_told_from_names() {
+        for address in ["0000:00:04.0", "00:04.0", "pci:0000:af:1f.7"] {
+            assert!(is_pci_address(address), "{address}");
+        }
+        for name in ["net_memif0", "00:04", "0000:00:04", "0:4.0", "net:00:04.0", "", "0000:00:04.00"] {
+            assert!(!is_pci_address(name), "{name}");
+        }
+    }
+}
