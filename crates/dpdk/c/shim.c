@@ -6,7 +6,7 @@
  * time; each queue is used by one thread at a time.
  */
 #define _GNU_SOURCE
-/* Functions for device arguments, which became stable after 22.11. */
+/* Functions for device arguments and interrupts, which became stable after 22.11. */
 #define ALLOW_EXPERIMENTAL_API
 #include <errno.h>
 #include <pthread.h>
@@ -17,14 +17,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 
-#include <rte_alarm.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
+#include <rte_interrupts.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
 #include <rte_mbuf.h>
@@ -279,6 +280,12 @@ static void read_packet(const struct rte_mbuf *mbuf, uint8_t *to)
 
 /* Queues whose devices change on the interrupt thread. */
 
+static void pause_briefly(void)
+{
+    struct timespec moment = {.tv_nsec = 1000};
+    nanosleep(&moment, NULL);
+}
+
 /* `run_events` has the queues for itself. */
 static atomic_bool is_excluding;
 
@@ -294,6 +301,17 @@ static inline bool begin_burst(struct sd_dpdk_queue *queue)
         return true;
     atomic_store_explicit(&queue->is_busy, false, memory_order_release);
     return false;
+}
+
+/* The same for packets that would be lost. Sleeps, so that a thread of lower priority can end its turn. */
+static bool wait_for_burst(struct sd_dpdk_queue *queue)
+{
+    while (!begin_burst(queue)) {
+        if (!atomic_load_explicit(&queue->device->is_started, memory_order_relaxed))
+            return false;
+        pause_briefly();
+    }
+    return true;
 }
 
 static inline void end_burst(struct sd_dpdk_queue *queue)
@@ -377,7 +395,7 @@ static uint32_t tx(struct sd_dpdk_queue *queue, struct sd_dpdk_tx *packets, uint
     struct rte_mbuf *mbufs[SD_BURST_MAX];
     bool is_copy[SD_BURST_MAX];
     uint32_t n_ready = 0, n_sent = 0;
-    if (!begin_burst(queue))
+    if (!wait_for_burst(queue))
         return 0;
     for (n = RTE_MIN(n, SD_BURST_MAX); n_ready < n; n_ready++) {
         struct sd_dpdk_tx *packet = &packets[n_ready];
@@ -410,14 +428,17 @@ static uint32_t tx(struct sd_dpdk_queue *queue, struct sd_dpdk_tx *packets, uint
 
 /*
  * The guard. The memif driver unmaps its rings on EAL's interrupt thread when the peer goes, and does not wait for threads that
- * poll them. So the interrupt thread is held in an alarm, and let go for one turn at a time while no burst is under way.
+ * poll them. So the interrupt thread is held in a callback of ours, whose descriptor is always ready, and let go for one turn of its
+ * loop at a time while no burst is under way.
  */
 
 static pthread_mutex_t guard_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t guard_changed = PTHREAD_COND_INITIALIZER;
 static struct sd_dpdk_device *guarded;
 static uint64_t n_turns_allowed, n_turns_begun;
+/* The descriptor is ready, so that the interrupt thread is in the callback or on its way. */
 static bool is_holding;
+static int hold_fd = -1;
 
 static void hold_interrupts(void *unused)
 {
@@ -427,12 +448,23 @@ static void hold_interrupts(void *unused)
     pthread_cond_broadcast(&guard_changed);
     while (n_turns_allowed < n_turns_begun && guarded != NULL)
         pthread_cond_wait(&guard_changed, &guard_mutex);
-    if (guarded == NULL || rte_eal_alarm_set(1, hold_interrupts, NULL) != 0) {
+    if (guarded == NULL && is_holding) {
+        eventfd_t count;
+        eventfd_read(hold_fd, &count);
         is_holding = false;
-        n_turns_begun++;
         pthread_cond_broadcast(&guard_changed);
     }
     pthread_mutex_unlock(&guard_mutex);
+}
+
+static int register_hold(void)
+{
+    hold_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct rte_intr_handle *handle = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
+    if (hold_fd < 0 || handle == NULL || rte_intr_fd_set(handle, hold_fd) != 0
+        || rte_intr_type_set(handle, RTE_INTR_HANDLE_EXT) != 0)
+        return -ENOMEM;
+    return rte_intr_callback_register(handle, hold_interrupts, NULL);
 }
 
 /* Waits until no burst is under way, and lets none begin. The mutex is locked. */
@@ -442,10 +474,8 @@ static void exclude(void)
     atomic_thread_fence(memory_order_seq_cst);
     for (struct sd_dpdk_device *device = guarded; device != NULL; device = device->next)
         for (uint32_t i = 0; i < device->n_queues; i++)
-            while (atomic_load_explicit(&device->queues[i].is_busy, memory_order_acquire)) {
-                struct timespec moment = {.tv_nsec = 1000};
-                nanosleep(&moment, NULL);
-            }
+            while (atomic_load_explicit(&device->queues[i].is_busy, memory_order_acquire))
+                pause_briefly();
 }
 
 static void readmit(void)
@@ -475,10 +505,11 @@ static int guard(struct sd_dpdk_device *device)
     pthread_mutex_lock(&guard_mutex);
     device->next = guarded;
     guarded = device;
-    if (!is_holding) {
+    if (hold_fd < 0)
+        result = register_hold();
+    if (result == 0 && !is_holding) {
         is_holding = true;
-        result = rte_eal_alarm_set(1, hold_interrupts, NULL);
-        is_holding = result == 0;
+        eventfd_write(hold_fd, 1);
     }
     pthread_mutex_unlock(&guard_mutex);
     return result;
