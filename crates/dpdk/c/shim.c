@@ -8,7 +8,9 @@
 #define _GNU_SOURCE
 /* Functions for device arguments and interrupts, which became stable after 22.11. */
 #define ALLOW_EXPERIMENTAL_API
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,7 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <rte_dev.h>
 #include <rte_devargs.h>
@@ -114,6 +119,8 @@ struct sd_dpdk_device {
     bool has_late_errors;
     /* When a client has tried to connect, in nanoseconds. */
     uint64_t tried_ns;
+    /* The socket of a memif device. */
+    char path[sizeof((struct sockaddr_un *)0)->sun_path + 1];
     struct sd_dpdk_device *next;
     struct sd_dpdk_queue *queues;
 };
@@ -647,6 +654,54 @@ static void reconnect(void)
     pthread_mutex_unlock(&guard_mutex);
 }
 
+/* The path of the socket that a memif device is an end of. */
+static void memif_socket_path(const char *devargs, char *path, size_t n_bytes)
+{
+    const char *argument = strstr(devargs, ",socket=");
+    const char *value = argument != NULL ? argument + strlen(",socket=") : "/run/memif.sock";
+    snprintf(path, n_bytes, "%.*s", (int)strcspn(value, ","), value);
+}
+
+/*
+ * The memif driver frees a server's socket and leaves its descriptor open and with the interrupt thread, whose callback would use
+ * the freed memory. So an eventfd that is never ready takes its place: nobody calls, and the address is free again.
+ */
+static void replace_listener(const char *path)
+{
+    DIR *descriptors = opendir("/proc/self/fd");
+    int silent = eventfd(0, EFD_CLOEXEC);
+    const struct dirent *entry;
+    while (descriptors != NULL && silent >= 0 && (entry = readdir(descriptors)) != NULL) {
+        struct sockaddr_un address;
+        socklen_t n_bytes = sizeof address;
+        int fd = atoi(entry->d_name), is_listening = 0;
+        socklen_t n_option = sizeof is_listening;
+        memset(&address, 0, sizeof address);
+        if (fd <= 0 || getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &n_option) != 0 || !is_listening)
+            continue;
+        if (getsockname(fd, (struct sockaddr *)&address, &n_bytes) != 0 || address.sun_family != AF_UNIX)
+            continue;
+        /* The name of an abstract address begins behind a zero. */
+        const char *name = address.sun_path[0] == 0 ? address.sun_path + 1 : address.sun_path;
+        if (strncmp(name, path, sizeof address.sun_path - 1) == 0)
+            dup3(silent, fd, O_CLOEXEC);
+    }
+    if (silent >= 0)
+        close(silent);
+    if (descriptors != NULL)
+        closedir(descriptors);
+}
+
+static bool is_path_shared(const struct sd_dpdk_device *device)
+{
+    bool is_shared = false;
+    pthread_mutex_lock(&guard_mutex);
+    for (const struct sd_dpdk_device *other = guarded; other != NULL; other = other->next)
+        is_shared |= other != device && strcmp(other->path, device->path) == 0;
+    pthread_mutex_unlock(&guard_mutex);
+    return is_shared;
+}
+
 /* Closes the device and removes it from its bus. Its queues are used no more. */
 static void close_device(struct sd_dpdk_device *device)
 {
@@ -665,6 +720,8 @@ static void close_device(struct sd_dpdk_device *device)
         rte_eth_dev_stop(device->port);
     if (rte_dev_remove(device->device) != 0)
         rte_eth_dev_close(device->port);
+    if (device->is_guarded && !device->is_client && !is_path_shared(device))
+        replace_listener(device->path);
     /* Last, so that the interrupt thread does not look after a device that is being closed. */
     if (device->is_guarded)
         unguard(device);
@@ -712,7 +769,9 @@ static int open_device(const char *devargs, const char *name, uint32_t n_queues,
     device->is_memory_only = is_one_of(device->driver, memory_drivers);
     device->has_late_errors = is_one_of(device->driver, late_error_drivers);
     bool is_memif = strcmp(device->driver, "net_memif") == 0;
-    device->is_client = is_memif && strstr(devargs, "role=server") == NULL;
+    device->is_client = is_memif && strstr(devargs, ",role=server") == NULL;
+    if (is_memif)
+        memif_socket_path(devargs, device->path, sizeof device->path);
     uint32_t n_max = RTE_MIN(info.max_rx_queues, info.max_tx_queues);
     if (n_queues > n_max) {
         failure->step = "use so many queues";

@@ -162,7 +162,7 @@ fn cause(result: i32, raw: &RawFailure, log: String, host: &Host, is_pci: bool, 
     match -result {
         libc::ERANGE if raw.n_queues_max > 0 => Failure::TooManyQueues { n_wanted, n_max: raw.n_queues_max },
         libc::EEXIST => Failure::InUse,
-        libc::EPERM | libc::EACCES => Failure::NotPermitted { log },
+        libc::EACCES => Failure::NotPermitted { log },
         _ if says("Operation not permitted") || says("Permission denied") => Failure::NotPermitted { log },
         libc::EBUSY => Failure::Busy { log },
         _ if says("resource busy") || says("in use") => Failure::Busy { log },

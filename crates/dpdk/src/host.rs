@@ -16,6 +16,9 @@ const N_EVENTS_PER_LOOK: u32 = 50;
 
 const LOG_BYTES_MAX: usize = 4096;
 
+/// Parts of lines that are no news: there is one process, and a failure has its cause in other lines.
+const NOISE: &[&str] = &["mp action callback", "Failed to attach device on primary process"];
+
 /// EAL, started.
 #[derive(Debug)]
 pub(crate) struct Host {
@@ -126,11 +129,16 @@ fn take_log(shim: &Shim) -> String {
     // SAFETY: the buffer has as many bytes as are said.
     let n_bytes = unsafe { (shim.take_log)(text.as_mut_ptr(), text.len() as u32) };
     text.truncate(n_bytes as usize);
-    String::from_utf8_lossy(&text).trim().to_owned()
+    let text = String::from_utf8_lossy(&text);
+    let lines = text.lines().map(str::trim).filter(|line| !NOISE.iter().any(|noise| line.contains(noise)));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The text of a negative errno value.
+/// The text of a negative errno value. Drivers that give no reason give -1.
 pub(crate) fn reason(result: i32) -> String {
+    if result == -1 {
+        return "the driver does not say why".to_owned();
+    }
     let text = std::io::Error::from_raw_os_error(-result).to_string();
     text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
