@@ -19,6 +19,8 @@ const HEADROOM_BYTES_MIN: u32 = 256;
 /// The shortest packet that drivers get: an Ethernet header.
 const TX_BYTES_MIN: usize = 14;
 
+const VLAN_TAG_BYTES: usize = 4;
+
 /// Polls without a packet before a worker may sleep: a millisecond or less, since a ring fills up meanwhile.
 const N_EAGER_POLLS: u32 = 1024;
 
@@ -158,6 +160,10 @@ impl Port for DpdkPort {
         let state = if self.device.is_link_up() { LinkState::Up } else { LinkState::Down };
         self.link.set(Some((Instant::now(), state)));
         state
+    }
+
+    fn frame_bytes_max(&self) -> Option<usize> {
+        Some(self.tx_bytes_max - VLAN_TAG_BYTES)
     }
 
     fn fd(&self) -> Option<RawFd> {

@@ -20,9 +20,16 @@ fn messages_say_what_mends_it() {
         InstallationError::TooOld { version: "21.11.9".to_owned() }.into(),
         DpdkError::CannotBuild { reason: "no C compiler was found".to_owned() },
         DpdkError::CannotLoad { object: "/cache/library.so".into(), reason: "no such file".to_owned() },
-        DpdkError::CannotStart { args: "--no-huge".to_owned(), reason: "invalid argument".to_owned(), log: log() },
+        DpdkError::CannotStart {
+            args: "--no-huge".to_owned(),
+            reason: "invalid argument".to_owned(),
+            log: log(),
+        },
         device("", Failure::BadName),
-        device("net_foo0", Failure::UnknownDriver { drivers: vec!["net_memif".to_owned(), "net_tap".to_owned()] }),
+        device(
+            "net_foo0",
+            Failure::UnknownDriver { drivers: vec!["net_memif".to_owned(), "net_tap".to_owned()] },
+        ),
         device("net_foo0", Failure::UnknownDriver { drivers: Vec::new() }),
         device("0000:00:04.0", Failure::NoPciDevice { log: String::new() }),
         device("0000:00:04.0", Failure::NoHugePages),
@@ -62,7 +69,10 @@ fn devices_that_cannot_be_opened_say_why() {
     let Failure::UnknownDriver { drivers } = failure("net_mmif0,role=server") else { panic!() };
     assert!(drivers.contains(&"net_memif".to_owned()), "{drivers:?}");
     let Failure::UnknownDriver { drivers } = failure("veth0") else { panic!() };
-    assert!(["net_memif", "net_ring", "net_virtio_user"].iter().all(|name| drivers.contains(&(*name).into())), "{drivers:?}");
+    assert!(
+        ["net_memif", "net_ring", "net_virtio_user"].iter().all(|name| drivers.contains(&(*name).into())),
+        "{drivers:?}"
+    );
     let Failure::BadArguments { log } = failure("net_memif_role,role=x") else { panic!() };
     assert!(log.contains("Unknown role: x"), "{log}");
     assert!(matches!(failure("net_pcap_word,colour=red"), Failure::BadArguments { .. }));
@@ -77,6 +87,9 @@ fn devices_that_cannot_be_opened_say_why() {
     // Names of interfaces that do not exist are the driver's to refuse.
     for device in ["net_af_packet_none,iface=no-such-if", "net_pcap_none,rx_pcap=/no/such/file"] {
         let failure = failure(device);
-        assert!(matches!(failure, Failure::BadArguments { .. } | Failure::Other { .. }), "{device}: {failure:?}");
+        assert!(
+            matches!(failure, Failure::BadArguments { .. } | Failure::Other { .. }),
+            "{device}: {failure:?}"
+        );
     }
 }

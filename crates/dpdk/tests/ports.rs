@@ -99,7 +99,8 @@ fn every_packet_is_counted_once() {
     assert_eq!(n_bytes, [14, 9216, 60]);
 
     // A ring takes no more than 1023 packets; with back pressure the others stay in the burst.
-    let fill = |pool: &mut packet_io::BufPool| (0..2000).map(|i| buffer(pool, &packet(60, i))).collect::<Vec<_>>();
+    let fill =
+        |pool: &mut packet_io::BufPool| (0..2000).map(|i| buffer(pool, &packet(60, i))).collect::<Vec<_>>();
     let mut burst = fill(&mut pool);
     let n_sent = port.tx_burst(&mut pool, &mut burst).unwrap();
     let stats = port.stats();
@@ -227,7 +228,8 @@ fn a_device_has_a_port_for_each_queue() {
     drop(servers);
     until("end of the link", || clients[0].link_state() == LinkState::Down);
     let error = open_queues(PortId(1), "net_ring_queues", 99).unwrap_err();
-    let DpdkError::Device { failure: Failure::TooManyQueues { n_wanted: 99, n_max: 1..=16 }, .. } = error else {
+    let DpdkError::Device { failure: Failure::TooManyQueues { n_wanted: 99, n_max: 1..=16 }, .. } = error
+    else {
         panic!("{error}")
     };
     // The failure left no device behind.

@@ -17,7 +17,8 @@ fn the_shim_is_clean() {
     let dir = tempfile::tempdir().unwrap();
     let mut n_compilers = 0;
     for compiler in ["gcc", "clang"] {
-        let version = Command::new(compiler).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let version =
+            Command::new(compiler).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
         if !version.is_ok_and(|status| status.success()) {
             eprintln!("skipped: {compiler} is not there");
             continue;

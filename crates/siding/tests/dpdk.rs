@@ -44,7 +44,9 @@ impl Switch {
     fn start(dir: &Path, name: &str, ports: [&str; 2]) -> Switch {
         let socket = dir.join(format!("{name}.ctl"));
         let mut command = siding();
-        command.args(["switch", "--json", "--metrics-addr", "127.0.0.1:0", "-O", "0", "--ctl-socket"]).arg(&socket);
+        command
+            .args(["switch", "--json", "--metrics-addr", "127.0.0.1:0", "-O", "0", "--ctl-socket"])
+            .arg(&socket);
         for (number, port) in (1..).zip(ports) {
             command.args(["-i", &format!("{number}@dpdk:{port}")]);
         }
@@ -62,7 +64,8 @@ impl Switch {
     }
 
     fn ctl(&self, args: &[&str]) -> Value {
-        let output = siding().args(["ctl", "--json", "--ctl-socket"]).arg(&self.socket).args(args).output().unwrap();
+        let output =
+            siding().args(["ctl", "--json", "--ctl-socket"]).arg(&self.socket).args(args).output().unwrap();
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
@@ -122,10 +125,13 @@ struct Testpmd(Child);
 impl Testpmd {
     fn start(devices: [&str; 2]) -> Testpmd {
         let mut command = Command::new("dpdk-testpmd");
-        command.args("--no-huge -m 128 --no-shconf --no-telemetry --no-pci --lcores 0@(0-1),1@(0-1)".split(' '));
+        command
+            .args("--no-huge -m 128 --no-shconf --no-telemetry --no-pci --lcores 0@(0-1),1@(0-1)".split(' '));
         let prefix = format!("siding-test-{}", std::process::id());
         command.args(["--file-prefix", &prefix, "--vdev", devices[0], "--vdev", devices[1], "--"]);
-        command.args("--total-num-mbufs=4096 --no-mlockall --forward-mode=io --tx-first --auto-start".split(' '));
+        command.args(
+            "--total-num-mbufs=4096 --no-mlockall --forward-mode=io --tx-first --auto-start".split(' '),
+        );
         // It runs until its input ends.
         Testpmd(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
@@ -225,7 +231,11 @@ fn devices_that_do_not_exist_are_refused() {
     }
     let output = siding().args(["switch", "-i", "1@dpdk:net_mmif0", WIRE]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("DPDK device `net_mmif0`: no driver has such a name; there are ") && text.contains("net_memif"), "{text}");
+    assert!(
+        text.contains("DPDK device `net_mmif0`: no driver has such a name; there are ")
+            && text.contains("net_memif"),
+        "{text}"
+    );
     assert!(!text.contains("EAL"), "{text}");
     assert_ne!(output.status.code(), Some(0));
 }
