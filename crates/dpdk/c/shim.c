@@ -439,6 +439,8 @@ static uint32_t tx(struct sd_dpdk_queue *queue, struct sd_dpdk_tx *packets, uint
  * loop at a time while no burst is under way.
  */
 
+/* A turn is under way, or none may begin. Locked before the other one. */
+static pthread_mutex_t turn_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t guard_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t guard_changed = PTHREAD_COND_INITIALIZER;
 static struct sd_dpdk_device *guarded;
@@ -493,6 +495,7 @@ static void readmit(void)
 /* Lets the interrupt thread do what is due. Called often while there are guarded devices. */
 static void run_events(void)
 {
+    pthread_mutex_lock(&turn_mutex);
     pthread_mutex_lock(&guard_mutex);
     if (guarded != NULL && is_holding && n_turns_begun > n_turns_allowed) {
         exclude();
@@ -504,6 +507,7 @@ static void run_events(void)
         readmit();
     }
     pthread_mutex_unlock(&guard_mutex);
+    pthread_mutex_unlock(&turn_mutex);
 }
 
 static int guard(struct sd_dpdk_device *device)
@@ -716,6 +720,8 @@ static void close_device(struct sd_dpdk_device *device)
         if (queue->pool != NULL)
             queue->pool->n_reserved -= queue->n_reserved;
     }
+    if (device->is_guarded)
+        pthread_mutex_lock(&turn_mutex);
     if (atomic_load(&device->is_started))
         rte_eth_dev_stop(device->port);
     if (rte_dev_remove(device->device) != 0)
@@ -723,8 +729,10 @@ static void close_device(struct sd_dpdk_device *device)
     if (device->is_guarded && !device->is_client && !is_path_shared(device))
         replace_listener(device->path);
     /* Last, so that the interrupt thread does not look after a device that is being closed. */
-    if (device->is_guarded)
+    if (device->is_guarded) {
         unguard(device);
+        pthread_mutex_unlock(&turn_mutex);
+    }
     free(device->queues);
     free(device);
 }
@@ -769,6 +777,7 @@ static int open_device(const char *devargs, const char *name, uint32_t n_queues,
     device->is_memory_only = is_one_of(device->driver, memory_drivers);
     device->has_late_errors = is_one_of(device->driver, late_error_drivers);
     bool is_memif = strcmp(device->driver, "net_memif") == 0;
+    device->is_guarded = is_memif;
     device->is_client = is_memif && strstr(devargs, ",role=server") == NULL;
     if (is_memif)
         memif_socket_path(devargs, device->path, sizeof device->path);
@@ -786,10 +795,8 @@ static int open_device(const char *devargs, const char *name, uint32_t n_queues,
     result = configure(device, &info, mtu);
     if (result != 0 && mtu != 0)
         result = configure(device, &info, 0);
-    if (result == 0) {
-        device->is_guarded = is_memif;
+    if (result == 0)
         result = set_up_queues(device, failure);
-    }
     if (result == 0) {
         failure->step = "start it";
         result = rte_eth_dev_start(port);

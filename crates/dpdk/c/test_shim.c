@@ -119,6 +119,16 @@ static void test_full(struct sd_dpdk_queue *queue)
     CHECK(shim->rx(queue, received, N) == 0);
 }
 
+/* A thread gets a number once, and its caches with it. */
+static void *test_thread(void *queue)
+{
+    CHECK(shim->enter_thread() == 0 && shim->enter_thread() == -EEXIST);
+    test_copies(queue);
+    shim->leave_thread();
+    CHECK(rte_lcore_id() == LCORE_ID_ANY);
+    return NULL;
+}
+
 int main(void)
 {
     char *args[] = {"test", "--no-huge", "-m", "128", "--no-shconf", "--no-telemetry", "--no-pci", "--lcores=0", NULL};
@@ -138,6 +148,8 @@ int main(void)
         test_copies(queue);
         test_starts(queue);
         test_full(queue);
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, test_thread, queue) == 0 && pthread_join(thread, NULL) == 0);
         CHECK(shim->n_free_mbufs() == n_free);
         /* What is left in the ring is freed with it. */
         uint8_t bytes[60] = {0};
