@@ -18,9 +18,14 @@ mod p4rt;
 mod shims;
 mod sim;
 mod sweep;
+mod traffic;
 
 pub use self::native::{BuildArgs, DoctorArgs, EmitArg, RunBackendArg};
 pub use self::sweep::{MergeArgs, SweepArgs};
+pub use self::traffic::{
+    TrafficArgs, TrafficCommand, TrafficPort, TrafficPortArgs, TrafficReplayArgs, TrafficRunArgs,
+    TrafficSearchArgs,
+};
 pub use answers::answer;
 pub use complete::{Candidate, Wanted, complete};
 pub use config::expand;
@@ -115,6 +120,8 @@ pub enum Command {
     /// Measure Siding itself
     #[command(subcommand)]
     Bench(bench::Command),
+    /// Send and receive packets at a rate, and say what was lost and how long it took
+    Traffic(Box<TrafficArgs>),
     /// Make every published figure on this machine, on one page
     Reproduce(reproduce::ReproduceArgs),
     /// Begin an extern of your own in C

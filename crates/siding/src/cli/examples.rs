@@ -494,6 +494,37 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "traffic",
+        &[
+            ("siding traffic --tx veth0 --rx veth1 --rate 100k --duration 10s", "loss and latency"),
+            ("siding traffic --tx veth0 --size imix --flows 10000 --order zipf", "a generator alone"),
+            ("siding traffic --rx veth1 --json", "a sink alone, in another process"),
+            (
+                "siding traffic --tx 0@veth0 --rx 1@veth1 --bidirectional --count 1000000 --fail-on-loss",
+                "a test",
+            ),
+        ],
+    ),
+    (
+        "traffic search",
+        &[
+            ("siding traffic search --tx veth0 --rx veth1 --sizes 64,imix", "the highest rates"),
+            (
+                "siding traffic search --tx veth0 --rx veth1 --trial 60s --markdown report.md",
+                "as RFC 2544 wants",
+            ),
+            ("siding traffic search --tx veth0 --rx veth1 --loss-max 0.01% --json", "for scripts"),
+        ],
+    ),
+    (
+        "traffic replay",
+        &[
+            ("siding traffic replay in.pcap --tx veth0", "at the capture's pace"),
+            ("siding traffic replay in.pcap --tx veth0 --rate 10k --loop 100", "faster, and many times"),
+            ("siding traffic replay in.pcap --tx veth0 --rx veth1 --write out.pcap", "with the answers"),
+        ],
+    ),
+    (
         "bench",
         &[
             ("siding bench forward --quick", ""),

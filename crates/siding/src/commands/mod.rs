@@ -32,6 +32,7 @@ mod sim;
 mod stf;
 mod sweeps;
 mod trace;
+mod traffic;
 
 use crate::cli::{self, Cli, Command};
 pub use check::read_exit;
@@ -70,6 +71,7 @@ pub fn run(parsed: Cli, matches: &ArgMatches) -> Exit {
         Command::Arch(args) => arch::run(&args),
         Command::Conformance(args) => conformance::run(&args),
         Command::Bench(command) => bench::run(&command),
+        Command::Traffic(args) => traffic::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Extern(command) => own_extern::run(&command),
         Command::Shims(args) => shims::run(&args),

@@ -1,0 +1,142 @@
+//! The ports of a command, and what they do in a trial.
+
+use crate::cli::{TrafficPort, TrafficPortArgs};
+use crate::output::{self, Exit};
+use dataplane::{PortKind, PortSpec};
+use packet_io::{LinkState, Port, PortId};
+use traffic::{
+    ChecksumCheck, Content, Generator, GeneratorOptions, IdleMode, N_STREAMS_MAX, NullPort, Receiver, Sender,
+    Sink, Station, TrafficError, Trial,
+};
+
+/// One or two ports.
+pub struct Ports {
+    /// Sends, unless it is absent; receives, too, if it is also the port of --rx.
+    tx: Option<Box<dyn Port>>,
+    rx: Option<Box<dyn Port>>,
+    is_one: bool,
+    names: Vec<String>,
+}
+
+/// What the ports do.
+#[derive(Clone, Debug)]
+pub struct Roles {
+    pub generator: Option<GeneratorOptions>,
+    pub is_bidirectional: bool,
+    pub checksum_check: ChecksumCheck,
+    pub cores: Vec<usize>,
+    pub idle: IdleMode,
+}
+
+/// The name of a port in messages.
+fn name(port: &TrafficPort) -> String {
+    port.kind.as_ref().map_or("null:".to_owned(), PortKind::to_string)
+}
+
+fn open(port: &TrafficPort, number: u32) -> Result<Box<dyn Port>, Exit> {
+    let number = port.number.unwrap_or(number);
+    match &port.kind {
+        None => Ok(Box::new(NullPort::new(PortId(number)))),
+        Some(kind) => PortSpec { number, kind: kind.clone() }.open(None).map_err(|error| {
+            output::error_line(&error.to_string());
+            Exit::Environment
+        }),
+    }
+}
+
+impl Ports {
+    pub fn open(args: &TrafficPortArgs) -> Result<Ports, Exit> {
+        let is_one = match (&args.tx, &args.rx) {
+            (None, None) => {
+                output::error_line(
+                    "name a port: --tx INTERFACE sends, --rx INTERFACE receives, and both together measure",
+                );
+                return Err(Exit::Usage);
+            }
+            (Some(tx), Some(rx)) => match (&tx.kind, &rx.kind) {
+                (Some(tx), Some(rx)) => tx.is_same_device(rx),
+                (None, None) => true,
+                _ => false,
+            },
+            _ => false,
+        };
+        let tx = args.tx.as_ref().map(|port| open(port, 0)).transpose()?;
+        let rx = args.rx.as_ref().filter(|_| !is_one).map(|port| open(port, 1)).transpose()?;
+        let named = |port: &Option<TrafficPort>| port.as_ref().map(name);
+        let names = named(&args.tx).into_iter().chain(named(&args.rx).filter(|_| !is_one)).collect();
+        Ok(Ports { tx, rx, is_one, names })
+    }
+
+    pub fn has_tx(&self) -> bool {
+        self.tx.is_some()
+    }
+
+    /// The names of the ports, in the order of the stations.
+    pub fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    /// Ports that are down or gone, by name.
+    pub fn not_up(&self) -> Vec<(&str, LinkState)> {
+        let ports = self.tx.iter().chain(&self.rx);
+        let states = ports.map(|port| port.link_state());
+        self.names
+            .iter()
+            .map(String::as_str)
+            .zip(states)
+            .filter(|(_, state)| *state != LinkState::Up)
+            .collect()
+    }
+
+    /// The port that sends, and the one that receives if it is another.
+    pub fn both(&mut self) -> (Option<&mut dyn Port>, Option<&mut dyn Port>) {
+        (self.tx.as_mut().map(|port| &mut **port as _), self.rx.as_mut().map(|port| &mut **port as _))
+    }
+
+    pub fn is_one(&self) -> bool {
+        self.is_one
+    }
+
+    /// Prepares a trial.
+    pub fn trial(&mut self, roles: &Roles) -> Result<Trial<'_>, TrafficError> {
+        let is_one = self.is_one;
+        let sink = || Some(Receiver::Sink(Box::new(Sink::new(roles.checksum_check))));
+        let mut cores = roles.cores.iter().copied();
+        let mut stations = Vec::new();
+        let (tx, rx) = self.both();
+        let is_both_ways = roles.is_bidirectional && rx.is_some();
+        if let (Some(port), Some(options)) = (tx, &roles.generator) {
+            let generator = Generator::new(options.clone(), port.frame_bytes_max())?;
+            stations.push(Station {
+                port,
+                sender: Some(Sender::Generator(Box::new(generator))),
+                receiver: if is_one || is_both_ways { sink() } else { None },
+                core: cores.next(),
+                idle: roles.idle,
+            });
+        }
+        if let Some(port) = rx {
+            let sender = match &roles.generator {
+                Some(options) if is_both_ways => {
+                    let generator = Generator::new(reversed(options), port.frame_bytes_max())?;
+                    Some(Sender::Generator(Box::new(generator)))
+                }
+                Some(_) | None => None,
+            };
+            stations.push(Station { port, sender, receiver: sink(), core: cores.next(), idle: roles.idle });
+        }
+        Ok(Trial::new(stations))
+    }
+}
+
+/// The opposite direction: sources and destinations are exchanged, and the stream is the next one.
+fn reversed(options: &GeneratorOptions) -> GeneratorOptions {
+    let mut reversed = options.clone();
+    reversed.stream = (options.stream + 1) % N_STREAMS_MAX as u8;
+    if let Content::Flows { flows, .. } = &mut reversed.content {
+        std::mem::swap(&mut flows.src_mac, &mut flows.dst_mac);
+        std::mem::swap(&mut flows.src_ip, &mut flows.dst_ip);
+        std::mem::swap(&mut flows.src_port, &mut flows.dst_port);
+    }
+    reversed
+}
