@@ -137,11 +137,8 @@ fn a_signal_ends_it_with_the_summary() {
     out.read_line(&mut line).unwrap();
     let progress: Value = serde_json::from_str(&line).unwrap();
     assert_eq!((&progress["event"], &progress["ports"][0]["name"]), (&"progress".into(), &"null:".into()));
-    let pid = i32::try_from(child.id()).unwrap();
-    // SAFETY: takes two numbers; the process is a child of this one, and still there.
-    #[expect(unsafe_code, reason = "a system call")]
-    let sent = unsafe { libc::kill(pid, libc::SIGINT) };
-    assert_eq!(sent, 0);
+    let kill = format!("kill -INT {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     let last = out.lines().last().unwrap().unwrap();
     let summary: Value = serde_json::from_str(&last).unwrap();
     assert_eq!(summary["event"], "summary");

@@ -80,7 +80,7 @@ pub(crate) struct Counts {
     last_ns: u64,
 }
 
-/// What a sender sent.
+/// Packets that a generator or a replay sent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GeneratorResult {
     pub stream: u8,

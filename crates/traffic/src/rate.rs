@@ -19,7 +19,7 @@ const CATCH_UP_NS: u64 = 1_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rate {
-    /// As fast as the port takes packets.
+    /// No limit but the port's.
     Unlimited,
     PacketsPerS(u64),
     /// Bits on the line: frames with their check sequence, and [`LINE_OVERHEAD_BYTES`] for each.

@@ -237,7 +237,7 @@ pub struct Recording {
     n_bytes: u64,
 }
 
-/// What a recording received.
+/// Packets that a recording received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RecordingResult {
     pub n_packets: u64,

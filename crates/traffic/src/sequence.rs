@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-/// What the arrival of a packet means.
+/// Meaning of the arrival of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// Its sequence number is higher than all before.

@@ -12,7 +12,7 @@ use serde::Serialize;
 /// Gaps in the sequence numbers of a stream that the sink remembers to tell reordered packets from duplicates.
 const STREAM_GAPS_MAX: usize = 16_384;
 
-/// The same for a flow.
+/// Gaps in the sequence numbers of a flow that the sink remembers.
 const FLOW_GAPS_MAX: usize = 64;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -174,7 +174,7 @@ pub struct FlowCounts {
     pub extent_max: u64,
 }
 
-/// What a sink received of one stream.
+/// Packets of one stream that a sink received.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StreamResult {
     pub stream: u8,
@@ -187,7 +187,7 @@ pub struct StreamResult {
     pub latency: Option<Latency>,
 }
 
-/// What a sink received.
+/// Packets that a sink received.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SinkResult {
     /// All packets.

@@ -249,7 +249,7 @@ fn prepare<'a, 'p>(
     };
     let mut pool = BufPool::new(BufPoolOptions::JUMBO);
     let mut burst = Vec::with_capacity(BURST_MAX);
-    // What the port does not take stays with the generator, which sends it with a new time.
+    // Packets that the port does not take stay with the generator, which sends them with a new time.
     station.port.set_back_pressure(true);
     if station.receiver.is_some() {
         let discarded = discard_old(station.port, &mut pool, &mut burst);

@@ -26,7 +26,7 @@ pub struct Trial<'p> {
     pub n_packets: Option<u64>,
 }
 
-/// What all stations sent and received together.
+/// Packets that all stations sent and received together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
     /// Packets that the sending ports took.

@@ -509,10 +509,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         "traffic search",
         &[
             ("siding traffic search --tx veth0 --rx veth1 --sizes 64,imix", "the highest rates"),
-            (
-                "siding traffic search --tx veth0 --rx veth1 --trial 60s --markdown report.md",
-                "as RFC 2544 wants",
-            ),
+            ("siding traffic search --tx veth0 --rx veth1 --trial 60s --markdown rates.md", "RFC 2544"),
             ("siding traffic search --tx veth0 --rx veth1 --loss-max 0.01% --json", "for scripts"),
         ],
     ),

@@ -18,7 +18,7 @@ pub struct Ports {
     names: Vec<String>,
 }
 
-/// What the ports do.
+/// Tasks of the ports.
 #[derive(Clone, Debug)]
 pub struct Roles {
     pub generator: Option<GeneratorOptions>,

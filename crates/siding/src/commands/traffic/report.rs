@@ -1,4 +1,4 @@
-//! What a trial found, for people.
+//! The results of a trial, for people.
 
 use super::ports::Ports;
 use packet_io::LinkState;
@@ -185,7 +185,7 @@ fn faults(text: &mut String, result: &TrialResult) {
     }
 }
 
-/// What to check when something did not go as it should.
+/// Advice on what to check when something did not go as it should.
 pub fn hints(result: &TrialResult, names: &[String], ports: &Ports) -> Vec<String> {
     let mut hints = Vec::new();
     for (name, state) in ports.not_up() {

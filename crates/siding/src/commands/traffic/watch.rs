@@ -28,7 +28,7 @@ impl Signals {
         let is_end_wanted = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             let code = SIGNAL_CODE_BASE + signal;
-            // Where signals cannot be caught they end the process.
+            // Signals that cannot be caught end the process.
             let _ =
                 signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(&is_end_wanted));
             let _ = signal_hook::flag::register(signal, Arc::clone(&is_end_wanted));
