@@ -191,6 +191,36 @@ fn a_switch_ends_when_it_is_told_to() {
 }
 
 #[test]
+fn workers_wait_as_they_are_told_to() {
+    let dir = tempfile::tempdir().unwrap();
+    capture(&dir.path().join("a_in.pcap"), &[]);
+    let port = format!("0@file:{}", dir.path().join("a").display());
+    for wait in ["busy", "adaptive", "interrupt"] {
+        let args = ["--no-p4", "--workers", "2", "--queues", "auto", "--wait", wait, "-i", port.as_str()];
+        let (running, _) = Running::start(dir.path(), &args);
+        let all_sleep = |workers: &Value| {
+            workers.as_array().unwrap().iter().all(|worker| worker["sleeps"].as_u64() > Some(0))
+        };
+        let begin = Instant::now();
+        let mut workers = running.json(&["show", "workers"]);
+        while wait != "busy" && !all_sleep(&workers) {
+            assert!(begin.elapsed() < Duration::from_secs(20), "{workers}");
+            workers = running.json(&["show", "workers"]);
+        }
+        for worker in workers.as_array().unwrap() {
+            assert_eq!((&worker["wait"], worker["sleeps"] == 0), (&json!(wait), wait == "busy"));
+        }
+        let queues = running.json(&["show", "queues"]);
+        let rows: Vec<_> =
+            queues.as_array().unwrap().iter().map(|of| (&of["queue"], &of["worker"])).collect();
+        assert_eq!(rows, [(&json!(0), &json!(0))], "a capture has one queue");
+        assert!(running.text(&["show", "workers"]).contains(wait));
+        running.text(&["shutdown"]);
+        assert_eq!(running.end().1, Some(0));
+    }
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("ctl").display().to_string();
@@ -213,6 +243,9 @@ fn what_is_wrong_is_named() {
         (&["--cpu-port", "511"], 2, "--cpu-port and the drop port"),
         (&["-i", "0@nosuchinterface"], 4, "nosuchinterface"),
         (&["--cores", "100000"], 2, "core 100000"),
+        (&["--queues", "many"], 2, "write a number of queues, 1 to 256, or auto"),
+        (&["--queues", "2", "-i", "0@file:x"], 4, "port 0 (file:x) has one queue only, not 2"),
+        (&["--wait", "never"], 2, "busy, adaptive, interrupt"),
         (&["--metrics-addr", "everywhere"], 2, "off"),
         (&["--no-p4", "examples/01-router/router.p4"], 2, "--no-p4"),
         (&[broken.as_str()], 3, "broken.p4"),

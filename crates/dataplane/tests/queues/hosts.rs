@@ -15,8 +15,9 @@ const N_FLOWS: u16 = 32;
 /// Ports of the flows' sources begin here.
 const FIRST_PORT: u16 = 6000;
 
-/// Two hosts that know each other, and a switch whose ports have two queues.
-fn two_hosts(options: Options) -> (Lab, Arc<Switch>) {
+/// Two hosts that know each other, and a switch whose ports have two queues, for two workers that stay on their cores.
+fn two_hosts() -> (Lab, Arc<Switch>) {
+    let options = Options { cores: cores(), ..options(2) };
     let lab = Lab::with_queues(2, 2);
     (1..=2).for_each(|n| lab.address(n, &format!("10.0.0.{n}/24")));
     introduce(&lab);
@@ -123,17 +124,27 @@ impl Flows {
     }
 }
 
-/// Packets that a thread sends from different cores may overtake each other in the kernel.
+/// The cores that this process may run on.
+fn cores() -> Vec<usize> {
+    // SAFETY: a set of cores is plain bits, of which the kernel writes no more than its size; the numbers are within it.
+    #[expect(unsafe_code, reason = "system calls")]
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        assert_eq!(libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set), 0);
+        (0..libc::CPU_SETSIZE as usize).filter(|core| libc::CPU_ISSET(*core, &set)).collect()
+    }
+}
+
+/// Keeps the calling thread on one core: packets that a thread sends from different cores may overtake each other in the
+/// kernel.
 fn pin() {
-    // SAFETY: a set of cores is plain bits, and the first core of the present set is within it.
+    let core = cores()[0];
+    // SAFETY: a set of cores is plain bits, and the core is within it.
     #[expect(unsafe_code, reason = "system calls")]
     let result = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set);
-        let first = (0..libc::CPU_SETSIZE as usize).find(|core| libc::CPU_ISSET(*core, &set));
-        let mut only: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(first.unwrap(), &mut only);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const only)
+        libc::CPU_SET(core, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
     };
     assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
 }
@@ -143,7 +154,7 @@ fn flows_keep_their_order_over_two_queues() {
     if !net::is_possible() {
         return;
     }
-    let (lab, switch) = two_hosts(options(2));
+    let (lab, switch) = two_hosts();
     let flows = Flows::start(&lab);
     until("packets of both queues", || received(&switch).iter().all(|n| *n > 1000));
     let (n_sent, n_received) = flows.finish();
@@ -168,7 +179,7 @@ fn all_queues_are_there_again_when_the_interface_is() {
     if !net::is_possible() {
         return;
     }
-    let (lab, switch) = two_hosts(options(2));
+    let (lab, switch) = two_hosts();
     let flows = Flows::start(&lab);
     until("packets of both queues", || received(&switch).iter().all(|n| *n > 100));
     lab.unplug(1);
@@ -191,7 +202,7 @@ fn ports_with_queues_are_removed_under_load() {
     if !net::is_possible() {
         return;
     }
-    let (lab, switch) = two_hosts(options(2));
+    let (lab, switch) = two_hosts();
     let flows = Flows::start(&lab);
     for number in [2, 1, 2, 1] {
         until("packets of both queues", || {

@@ -25,7 +25,8 @@ pub struct AfPacketOptions {
     /// Longest packet, 64 to 65,535; longer packets are dropped and counted. The buffers of the pool limit it
     /// too.
     pub packet_bytes_max: usize,
-    /// Size of the kernel's queue in each direction.
+    /// Size of the kernel's queue in each direction. Received packets of usual length have a ring of half of it, which takes
+    /// that memory all the time.
     pub queue_bytes: usize,
     /// Bypasses the interface's queueing discipline: faster, but a busy interface drops packets instead of
     /// queueing.
@@ -181,7 +182,7 @@ impl AfPacketPort {
         let AfPacketOptions { packet_bytes_max: _, queue_bytes, is_qdisc_bypassed } = self.options;
         let socket = Arc::new(PacketSocket::open(queue_bytes, is_qdisc_bypassed, self.queue.is_none())?);
         // Without memory for a ring it is slower, but correct.
-        let ring = RxRing::map(&socket, queue_bytes).ok();
+        let ring = RxRing::map(&socket, queue_bytes / 2).ok();
         socket.bind(index)?;
         self.state = self.control.link_state();
         if let Some(queue) = &mut self.queue {

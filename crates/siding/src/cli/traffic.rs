@@ -69,7 +69,7 @@ impl TrafficPort {
             }
             None if text == "null:" => (None, None),
             None if text.is_empty() => return Err("the name of the interface is missing".to_owned()),
-            None => (None, Some(PortKind::parse(text))),
+            None => (None, Some(PortKind::parse(text)?)),
         };
         Ok(TrafficPort { number, kind })
     }
