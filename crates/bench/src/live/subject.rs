@@ -196,7 +196,7 @@ fn testpmd(task: &Task<'_>, driver: &str, log: &Path, running: &mut Running) -> 
     command
         .args(["--vdev", &task.place.near_device(0, driver), "--vdev", &task.place.near_device(1, driver)])
         .args(["--", "--forward-mode=macswap", "--auto-start", "--nb-cores=1", "--total-num-mbufs=32768"]);
-    running.start(&mut command, log).map_err(|error| format!("{error} (package dpdk)"))
+    running.start(&mut command, log).map_err(|error| format!("{error} (package dpdk-dev)"))
 }
 
 /// Whether the system has huge pages for programs of DPDK.
