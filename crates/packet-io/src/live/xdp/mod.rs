@@ -26,6 +26,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const CAPABILITIES: &str = "cap_net_raw,cap_net_admin,cap_bpf,cap_ipc_lock";
+/// How long a port waits for a link that does not take its last packets.
+const FLUSH: Duration = Duration::from_millis(100);
 /// How long a port that is opened waits for the kernel to close another socket on the same queue.
 const CLOSING: Duration = Duration::from_millis(400);
 const VLAN_BYTES: usize = 4;
@@ -472,12 +474,19 @@ impl XdpPort {
 
     /// Lets the kernel send, and takes sent frames back.
     fn kick(&mut self, pool: &mut BufPool) -> Result<(), PortError> {
+        let result = self.push();
+        if let Some(socket) = self.open.as_mut().and_then(|open| open.sockets.first_mut()) {
+            socket.complete(pool);
+        }
+        result
+    }
+
+    /// Lets the kernel send.
+    fn push(&mut self) -> Result<(), PortError> {
         let Some(socket) = self.open.as_mut().and_then(|open| open.sockets.first_mut()) else {
             return Ok(());
         };
-        let result = socket.kick();
-        socket.complete(pool);
-        match result {
+        match socket.kick() {
             Ok(lost) => {
                 self.count_lost(lost);
                 self.stats.tx_dropped_full += lost.n_packets;
@@ -608,6 +617,18 @@ impl Port for XdpPort {
     fn stats(&mut self) -> PortStats {
         self.take_kernel_drops();
         self.stats
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        let begin = Instant::now();
+        let is_waiting = |port: &mut XdpPort| {
+            let socket = port.open.as_mut().and_then(|open| open.sockets.first_mut());
+            socket.is_some_and(|socket| socket.unsent().n_packets > 0)
+        };
+        while self.state == LinkState::Up && is_waiting(self) && begin.elapsed() < FLUSH {
+            self.push()?;
+        }
+        Ok(())
     }
 }
 
