@@ -25,6 +25,7 @@ mod runner;
 mod store;
 
 pub use args::ReproduceArgs;
+pub use machine::facts as machine_facts;
 
 use console::output::{self, Exit};
 use page::{Entry, Page, Status};

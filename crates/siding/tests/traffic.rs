@@ -263,4 +263,5 @@ fn a_search_without_a_way_back_finds_no_rate() {
     );
     let text = fs::read_to_string(report).unwrap();
     assert!(text.starts_with("# Throughput") && text.contains("every trial lost packets"), "{text}");
+    assert!(text.contains("| processor |") && lines(&output).iter().any(|line| line["event"] == "machine"));
 }

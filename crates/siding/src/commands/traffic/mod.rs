@@ -76,7 +76,8 @@ fn one(args: &TrafficRunArgs) -> Result<Exit, Exit> {
     if roles.generator.is_none() {
         (trial.duration, trial.n_packets) = (args.duration, args.count);
     }
-    let watch = Watch { signals: &signals, names: &names, is_json: args.json, is_shown: true };
+    let receiver = args.ports.rx.as_ref().and(names.last()).map(String::as_str);
+    let watch = Watch { signals: &signals, names: &names, receiver, is_json: args.json, is_shown: true };
     let result = watch.run(trial).map_err(|error| refuse(&error))?;
     match args.json {
         true => output::out(&format!("{}\n", summary_json(&result))),

@@ -23,7 +23,8 @@ pub fn run(args: &TrafficReplayArgs) -> Result<Exit, Exit> {
     let mut ports = Ports::open(&args.ports)?;
     let names = ports.names();
     let trial = trial(args, &mut ports).map_err(|error| refuse(&error))?;
-    let watch = Watch { signals: &signals, names: &names, is_json: args.json, is_shown: true };
+    let watch =
+        Watch { signals: &signals, names: &names, receiver: None, is_json: args.json, is_shown: true };
     let result = watch.run(trial).map_err(|error| refuse(&error))?;
     match args.json {
         true => output::out(&format!("{}\n", summary_json(&result))),

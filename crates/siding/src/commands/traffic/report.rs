@@ -185,6 +185,13 @@ fn faults(text: &mut String, result: &TrialResult) {
     }
 }
 
+pub fn nothing_arrived(name: &str) -> String {
+    format!(
+        "nothing arrived at {name}: is the other end connected to it and up (ip -s link show), does the device between \
+         forward these MAC and IP addresses (--dst-mac, --dst-ip), and is this the right port?"
+    )
+}
+
 /// Advice on what to check when something did not go as it should.
 pub fn hints(result: &TrialResult, names: &[String], ports: &Ports) -> Vec<String> {
     let mut hints = Vec::new();
@@ -200,10 +207,7 @@ pub fn hints(result: &TrialResult, names: &[String], ports: &Ports) -> Vec<Strin
         let Some(received) = &station.received else { continue };
         let n_known: u64 = received.streams.iter().map(|stream| stream.counts.n_received).sum();
         if received.n_packets == 0 {
-            hints.push(format!(
-                "nothing arrived at {name}: is the other end connected to it and up (ip -s link show), does the device \
-                 between forward these MAC and IP addresses (--dst-mac, --dst-ip), and is this the right port?"
-            ));
+            hints.push(nothing_arrived(name));
         } else if n_known == 0 {
             hints.push(format!(
                 "{} packets arrived at {name}, but none with the sequence number of a generator: does a device cut or \

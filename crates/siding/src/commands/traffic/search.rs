@@ -37,7 +37,8 @@ pub fn run(args: &TrafficSearchArgs) -> Result<Exit, Exit> {
         };
         ports.trial(&roles(args, first)).map_err(|error| refuse(&error))?;
     }
-    let watch = Watch { signals: &signals, names: &names, is_json: args.json, is_shown: false };
+    let watch =
+        Watch { signals: &signals, names: &names, receiver: None, is_json: args.json, is_shown: false };
     let is_terminal = std::io::stderr().is_terminal();
     let mut points = Vec::new();
     for sizes in &args.sizes {
@@ -70,8 +71,12 @@ pub fn run(args: &TrafficSearchArgs) -> Result<Exit, Exit> {
     if !args.json {
         output::out(&text(&points));
     }
+    let machine = reproduce::machine_facts(env!("CARGO_PKG_VERSION"));
+    if args.json {
+        output::out(&format!("{}\n", json!({ "event": "machine", "machine": machine })));
+    }
     if let Some(path) = &args.markdown {
-        output::replace_file(path, markdown(args, &points).as_bytes()).map_err(|error| {
+        output::replace_file(path, markdown(args, &points, &machine).as_bytes()).map_err(|error| {
             output::error_line(&format!("cannot write {}: {error}", path.display()));
             Exit::Environment
         })?;
@@ -168,7 +173,7 @@ fn text(points: &[SearchPoint]) -> String {
     text
 }
 
-fn markdown(args: &TrafficSearchArgs, points: &[SearchPoint]) -> String {
+fn markdown(args: &TrafficSearchArgs, points: &[SearchPoint], machine: &serde_json::Value) -> String {
     let mut text = String::from("# Throughput without loss\n\n");
     let tolerated = match args.loss_max {
         0.0 => "no loss".to_owned(),
@@ -190,6 +195,10 @@ fn markdown(args: &TrafficSearchArgs, points: &[SearchPoint]) -> String {
         if i == 0 {
             let _ = writeln!(text, "|{}", " ---: |".repeat(row.len()));
         }
+    }
+    text.push_str("\n| machine | |\n| --- | --- |\n");
+    for fact in machine.as_array().into_iter().flatten() {
+        let _ = writeln!(text, "| {} | {} |", fact[0].as_str().unwrap_or(""), fact[1].as_str().unwrap_or(""));
     }
     text
 }

@@ -15,6 +15,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Time between two lines.
 const LINE: Duration = Duration::from_secs(1);
 
+/// A receiver that got nothing for so long is told what to check.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Exit code of a process that a signal has ended, without the signal's number.
 const SIGNAL_CODE_BASE: i32 = 128;
 
@@ -46,6 +49,8 @@ pub struct Watch<'a> {
     pub signals: &'a Signals,
     /// Names of the ports, in the order of the stations.
     pub names: &'a [String],
+    /// The port that receives.
+    pub receiver: Option<&'a str>,
     pub is_json: bool,
     /// Show progress.
     pub is_shown: bool,
@@ -83,7 +88,7 @@ impl Watch<'_> {
     fn follow(&self, control: &Control, is_finished: impl Fn() -> bool) {
         let is_terminal = std::io::stderr().is_terminal();
         let (start, mut told, mut before) = (Instant::now(), Instant::now(), Sum::default());
-        let mut has_line = false;
+        let (mut has_line, mut has_advised) = (false, false);
         while !is_finished() {
             std::thread::sleep(LOOK);
             if self.signals.is_end_wanted() {
@@ -99,6 +104,12 @@ impl Watch<'_> {
             let (sent, received) =
                 (per_s(sum.n_sent, before.n_sent), per_s(sum.n_received, before.n_received));
             before = sum;
+            if let Some(name) = self.receiver.filter(|_| sum.n_received == 0 && start.elapsed() >= PATIENCE)
+                && !has_advised
+            {
+                has_advised = true;
+                output::warning_line(&super::report::nothing_arrived(name));
+            }
             let at_s = start.elapsed().as_secs_f64();
             if self.is_json {
                 output::out(&format!("{}\n", self.json(control, at_s)));
