@@ -21,7 +21,7 @@ fn rings_give_back_the_bytes_they_got() {
         assert_eq!(port.tx_burst(&mut pool, &mut burst).unwrap(), 1);
         let mut received = receive(&mut port, &mut pool, 1);
         assert_eq!(received[0].port, PortId(1));
-        assert!(received[0].headroom() >= 256 && received[0].raw().storage.addr() % 64 == 0);
+        assert!(received[0].headroom() >= 256 && received[0].raw().storage.addr().is_multiple_of(64));
         assert!(received[0].data() == sent, "{size} bytes");
         // Again, as a frame: it is not copied.
         let is_frame = received[0].is_frame();
