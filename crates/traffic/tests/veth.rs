@@ -45,7 +45,7 @@ fn sink() -> Option<Receiver> {
 /// Two connected ports.
 fn ports() -> [AfPacketPort; 2] {
     veth_pair("v0", "v1", 1500);
-    [open(0, "v0").port, open(1, "v1").port]
+    [*open(0, "v0").port, *open(1, "v1").port]
 }
 
 #[test]
