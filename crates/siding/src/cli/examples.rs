@@ -116,10 +116,9 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             ("siding switch -i 1@tap:p1", "on a new TAP device; `siding ctl replace` brings a program"),
             ("siding switch router.p4 --use-files 0 -i 1@in --pcap", "packets of in_in.pcap"),
             (
-                "siding switch router.p4 -i 1@veth0 -i 2@veth2 --workers 2 --cores 0,1 --queues auto",
-                "two workers, each with a queue of both ports",
+                "siding switch router.p4 -i 1@veth0 -i 2@veth2 --workers 2 --cores 0,1 --queues auto --wait busy",
+                "two workers that never sleep, each with a queue of both ports",
             ),
-            ("siding switch router.p4 -i 1@veth0 --wait busy", "workers poll and never sleep"),
         ],
     ),
     (
@@ -625,9 +624,9 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "bench live",
         &[
-            ("sudo siding bench live --quick", "over veth: this switch, testpmd, the kernel's bridge"),
-            ("sudo siding bench live --over memif --json", "through shared memory"),
-            ("sudo siding bench live --only siding --size 64 --entries 10", "this switch alone"),
+            ("siding bench live --quick", "over veth: this switch, testpmd, the kernel's bridge"),
+            ("siding bench live --over memif --json", "through shared memory"),
+            ("siding bench live --only siding --size 64 --entries 10", "this switch alone"),
         ],
     ),
     ("bench sim", &[("siding bench sim", ""), ("siding bench sim -n 100000 --runs 3", "small and short")]),

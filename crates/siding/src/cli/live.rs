@@ -53,24 +53,23 @@ pub struct LiveArgs {
     /// starts again; --entries is for the first start
     #[arg(long, value_name = "FILE.txtpb")]
     pub state: Option<PathBuf>,
-    /// Threads that run packets; ports with one queue are theirs in turn
+    /// Threads that run packets; ports are theirs in turn
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub workers: u16,
     /// Keep the workers on these cores, in turn
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cores: Vec<usize>,
-    /// Queues of each port, or `auto` for one per worker: queue Q is for worker Q modulo --workers. All packets of a flow come
-    /// through one queue. Captures (`file:`) have one
+    /// Queues of each port, or `auto`: one per worker
     #[arg(long, value_name = "N", default_value = "1", value_parser = queues)]
     pub queues: Queues,
-    /// Idle behaviour of workers: poll, sleep, or poll for a moment and then sleep
+    /// Idle workers poll, sleep, or do both in turn
     #[arg(long, value_name = "MODE", value_enum, default_value = "adaptive")]
     pub wait: WaitModeArg,
     /// Run asynchronous blocks so, whatever the program says
     #[arg(long = "async", value_name = "MODE", value_enum)]
     pub async_mode: Option<AsyncModeArg>,
     /// Order in which packets leave that come to asynchronous blocks, whatever the program says
-    #[arg(long = "async-order", value_name = "ORDER", value_enum)]
+    #[arg(long = "async-order", value_name = "ORDER", value_enum, hide_short_help = true)]
     pub async_order: Option<AsyncOrderArg>,
     /// Threads that run asynchronous blocks [default: one for each worker name in the program's `@async` annotations]
     #[arg(long, alias = "executors", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -88,7 +87,7 @@ pub struct LiveArgs {
     #[arg(long, alias = "executor-batch", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     pub offload_batch: Option<u32>,
     /// Treat an offload worker as hung after this long without progress while packets wait for it
-    #[arg(long, alias = "executor-timeout", value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
+    #[arg(long, alias = "executor-timeout", value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds, hide_short_help = true)]
     pub hang_timeout: f64,
     /// End with an error when workers have not ended this long after SIGINT, SIGTERM or `ctl shutdown`: an extern hangs
     #[arg(long, value_name = "SECONDS", default_value_t = SHUTDOWN_TIMEOUT_DEFAULT.as_secs_f64(), value_parser = seconds)]
