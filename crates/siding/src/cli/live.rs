@@ -63,7 +63,7 @@ pub struct LiveArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = queues)]
     pub queues: Queues,
     /// Idle workers poll, sleep, or do both in turn
-    #[arg(long, value_name = "MODE", value_enum, default_value = "adaptive")]
+    #[arg(long, value_name = "MODE", value_enum, default_value = "adaptive", hide_short_help = true)]
     pub wait: WaitModeArg,
     /// Run asynchronous blocks so, whatever the program says
     #[arg(long = "async", value_name = "MODE", value_enum)]
@@ -87,7 +87,7 @@ pub struct LiveArgs {
     #[arg(long, alias = "executor-batch", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     pub offload_batch: Option<u32>,
     /// Treat an offload worker as hung after this long without progress while packets wait for it
-    #[arg(long, alias = "executor-timeout", value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds, hide_short_help = true)]
+    #[arg(long, alias = "executor-timeout", value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
     pub hang_timeout: f64,
     /// End with an error when workers have not ended this long after SIGINT, SIGTERM or `ctl shutdown`: an extern hangs
     #[arg(long, value_name = "SECONDS", default_value_t = SHUTDOWN_TIMEOUT_DEFAULT.as_secs_f64(), value_parser = seconds)]
