@@ -46,7 +46,7 @@ pub enum BenchCommand {
     Live(BenchLiveArgs),
 }
 
-/// What joins the switch and the generator.
+/// The way between the switch and the generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MediumArg {
     /// Virtual interfaces of the kernel, in a network namespace of their own
@@ -59,7 +59,7 @@ pub enum MediumArg {
 
 #[derive(Debug, Args)]
 pub struct BenchLiveArgs {
-    /// What joins the switch and the generator
+    /// The way between the switch and the generator
     #[arg(long, value_enum, value_name = "MEDIUM", default_value = "veth")]
     pub over: MediumArg,
     /// Stations that the switch knows, each with a flow (repeatable) [default: 10 and 100000, with --quick 10]

@@ -27,7 +27,7 @@ const START: Duration = Duration::from_secs(60);
 /// Packets a second of the first packets.
 const GENTLE: Rate = Rate::PacketsPerS(20_000);
 
-/// What one subject did with frames of one size and so many entries.
+/// The result of one subject with frames of one size and so many entries.
 #[derive(Debug)]
 struct Figure {
     subject: Subject,
@@ -82,7 +82,7 @@ fn measure(args: &BenchLiveArgs) -> Result<(), Exit> {
     let place = Place::enter(args.over, dir.path())?;
     let mut bench =
         Bench { args, place, trial: Duration::from_secs_f64(trial), figures: Vec::new(), absent: Vec::new() };
-    let subjects = bench.place.subjects();
+    let subjects = Subject::over(args.over);
     let is_wanted = |subject: &Subject| {
         args.only.is_empty() || args.only.iter().any(|name| subject.name().starts_with(name.as_str()))
     };
@@ -175,7 +175,7 @@ impl Bench<'_> {
         let (mut received, mut offered) = (Vec::new(), Vec::new());
         for _ in 0..self.args.measure.runs.unwrap_or(if self.args.measure.quick { 3 } else { 5 }) {
             let totals = self.send(pair, n_entries, sizes, Rate::Unlimited, self.trial)?;
-            // What is still in queues when the generator ends comes later.
+            // Packets that are still in queues when the generator ends come later.
             received.push(totals.n_received as f64 / self.trial.as_secs_f64());
             offered.push(totals.sent_packets_per_s);
         }

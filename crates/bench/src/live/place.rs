@@ -1,6 +1,5 @@
 //! The place between generator and sink: what the ports of both sides are called.
 
-use super::subject::Subject;
 use crate::args::MediumArg;
 use crate::network::{ip, run};
 use console::output::{self, Exit};
@@ -75,23 +74,6 @@ impl Place {
             MediumArg::Veth => format!("{driver}{i},iface={}", NEAR[i]),
             MediumArg::Memif => format!("net_memif{i},role=server,socket={socket},socket-abstract=no"),
             MediumArg::Vhost => format!("net_vhost{i},iface={socket}"),
-        }
-    }
-
-    /// What can be measured here.
-    pub(super) fn subjects(&self) -> Vec<Subject> {
-        match self.medium {
-            MediumArg::Veth => vec![
-                Subject::SidingXdp,
-                Subject::SidingPacket,
-                Subject::TestpmdXdp,
-                Subject::TestpmdPacket,
-                Subject::Bridge,
-                Subject::OvsUserspace,
-                Subject::Bmv2,
-            ],
-            MediumArg::Memif => vec![Subject::SidingDpdk, Subject::TestpmdShared],
-            MediumArg::Vhost => vec![Subject::SidingDpdk, Subject::TestpmdShared, Subject::OvsDpdk],
         }
     }
 }

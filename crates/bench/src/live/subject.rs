@@ -1,4 +1,4 @@
-//! What is measured: this program, and others in its place.
+//! Programs that are measured: this one, and others in its place.
 
 use super::place::{NEAR, Place};
 use crate::args::MediumArg;
@@ -83,7 +83,7 @@ impl Running {
     }
 }
 
-/// What a subject is told.
+/// Instructions for a subject.
 #[derive(Debug)]
 pub(super) struct Task<'a> {
     pub(super) place: &'a Place,
@@ -94,6 +94,23 @@ pub(super) struct Task<'a> {
 }
 
 impl Subject {
+    /// All that can be measured there.
+    pub(super) fn over(medium: MediumArg) -> &'static [Subject] {
+        match medium {
+            MediumArg::Veth => &[
+                Subject::SidingXdp,
+                Subject::SidingPacket,
+                Subject::TestpmdXdp,
+                Subject::TestpmdPacket,
+                Subject::Bridge,
+                Subject::OvsUserspace,
+                Subject::Bmv2,
+            ],
+            MediumArg::Memif => &[Subject::SidingDpdk, Subject::TestpmdShared],
+            MediumArg::Vhost => &[Subject::SidingDpdk, Subject::TestpmdShared, Subject::OvsDpdk],
+        }
+    }
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Subject::SidingXdp => "siding afxdp",
@@ -199,7 +216,7 @@ fn testpmd(task: &Task<'_>, driver: &str, log: &Path, running: &mut Running) -> 
     running.start(&mut command, log).map_err(|error| format!("{error} (package dpdk-dev)"))
 }
 
-/// Whether the system has huge pages for programs of DPDK.
+/// Returns whether the system has huge pages for programs of DPDK.
 fn has_huge_pages() -> bool {
     let free = fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
     free.ok().and_then(|n| n.trim().parse::<u64>().ok()).is_some_and(|n| n >= 256)

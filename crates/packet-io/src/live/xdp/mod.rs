@@ -83,12 +83,12 @@ pub struct XdpPort {
     pieces: Vec<u32>,
 }
 
-/// What is there while the interface is.
+/// The part that exists while the interface does.
 #[derive(Debug)]
 struct Open {
     index: i32,
     sockets: Vec<XdpSocket>,
-    /// Of all sockets, if there are several.
+    /// A descriptor for all sockets, if there are several.
     poll: Option<OwnedFd>,
     /// The socket that was served last.
     last: usize,
@@ -116,7 +116,7 @@ impl XdpPort {
         ports.pop().ok_or_else(|| PortError::Device("a port has at least one queue".into()))
     }
 
-    /// As [`open`](Self::open), for `n` (1 or more) workers. The interface's queues are theirs in turn; fails if there are fewer than
+    /// Opens a port for each of `n` (1 or more) workers, as [`open`](Self::open) does for one. The interface's queues are theirs in turn; fails if there are fewer than
     /// workers.
     pub fn open_queues(
         id: PortId,
@@ -175,7 +175,7 @@ impl XdpPort {
         self.control.name()
     }
 
-    /// Whether the driver receives into the port's memory without a copy.
+    /// Returns whether the driver receives into the port's memory without a copy.
     pub fn is_zero_copy(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.sockets.iter().all(XdpSocket::is_zero_copy))
     }
@@ -501,7 +501,7 @@ impl XdpPort {
     }
 }
 
-/// Whether the packet has a VLAN tag, which interfaces carry beyond their MTU.
+/// Returns whether the packet has a VLAN tag, which interfaces carry beyond their MTU.
 fn has_vlan(packet: &[u8]) -> bool {
     matches!(packet.get(12..14), Some([0x81, 0x00] | [0x88, 0xa8]))
 }
@@ -518,7 +518,7 @@ impl Port for XdpPort {
         n_max: usize,
     ) -> Result<usize, PortError> {
         if self.open.as_ref().and_then(|open| open.sockets.first()).is_some_and(XdpSocket::is_sending) {
-            // What the kernel did not take at once.
+            // Packets that the kernel did not take at once.
             self.kick(pool)?;
         }
         let n_before = burst.len();

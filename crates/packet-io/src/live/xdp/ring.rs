@@ -154,7 +154,7 @@ impl<T: Copy> ToKernel<T> {
         self.ring.producer().store(self.head, Ordering::Release);
     }
 
-    /// Whether the kernel works on the ring only after a system call.
+    /// Returns whether the kernel works on the ring only after a system call.
     pub(super) fn needs_wakeup(&self) -> bool {
         self.ring.needs_wakeup()
     }

@@ -324,7 +324,7 @@ impl XdpSocket {
             .sum::<u64>()
     }
 
-    /// Whether the kernel has not consumed all that was written.
+    /// Returns whether the kernel has not consumed all that was written.
     pub(super) fn is_sending(&self) -> bool {
         self.n_sending > 0
     }
