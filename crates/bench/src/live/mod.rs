@@ -117,7 +117,7 @@ impl Bench<'_> {
             other_core: self.args.generator_core,
         };
         let found = subject.start(&task).and_then(|mut running| {
-            let mut pair = self.open()?;
+            let mut pair = self.open(subject, &mut running)?;
             self.wait(subject, &mut running, &mut pair, n_entries)?;
             sizes
                 .iter()
@@ -136,10 +136,21 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn open(&self) -> Result<Pair, String> {
-        let open = |i: usize| {
+    /// Opens the ports of generator and sink. Those of virtual machines need a subject that has made its sockets.
+    fn open(&self, subject: Subject, running: &mut Running) -> Result<Pair, String> {
+        let begin = Instant::now();
+        let mut open = |i: usize| {
             let spec = PortSpec { number: i as u32, kind: PortKind::parse(&self.place.far(i))? };
-            spec.open(None).map_err(|error| error.to_string())
+            loop {
+                running.check(&subject.log(&self.place))?;
+                match spec.open(None) {
+                    Ok(port) => return Ok(port),
+                    Err(error) if self.args.over != MediumArg::Vhost || begin.elapsed() > START => {
+                        return Err(error.to_string());
+                    }
+                    Err(_) => std::thread::sleep(Duration::from_millis(100)),
+                }
+            }
         };
         Ok(Pair { tx: open(0)?, rx: open(1)? })
     }

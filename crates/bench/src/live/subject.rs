@@ -239,14 +239,14 @@ fn bridge(task: &Task<'_>, running: &mut Running) -> Result<(), String> {
 }
 
 fn ovs(subject: Subject, task: &Task<'_>, log: &Path, running: &mut Running) -> Result<(), String> {
-    let dir = task.place.dir.join("ovs");
-    let _ = fs::remove_dir_all(&dir);
-    fs::create_dir_all(&dir).map_err(|error| error.to_string())?;
+    // Its sockets for virtual machines are in the directory of its run, under the names of their ports.
+    let dir = &task.place.dir;
     let (database, socket) = (dir.join("conf.db"), dir.join("db.sock"));
+    let _ = fs::remove_file(&database);
     let remote = format!("unix:{}", socket.display());
     let tool = |name: &str| {
         let mut command = Command::new(name);
-        command.env("OVS_RUNDIR", &dir).env("OVS_DBDIR", &dir).env("OVS_LOGDIR", &dir);
+        command.env("OVS_RUNDIR", dir).env("OVS_DBDIR", dir).env("OVS_LOGDIR", dir);
         command
     };
     let absent = |error: String| format!("{error} (package openvswitch-switch, or openvswitch-switch-dpdk)");
@@ -275,7 +275,6 @@ fn ovs(subject: Subject, task: &Task<'_>, log: &Path, running: &mut Running) -> 
         let mask = format!("other_config:pmd-cpu-mask={:#x}", 1u64 << task.core);
         let lcore = format!("other_config:dpdk-lcore-mask={:#x}", 1u64 << task.other_core);
         let memory = "other_config:dpdk-socket-mem=512";
-        let sockets = format!("other_config:vhost-sock-dir={}", dir.display());
         vsctl(&[
             "--no-wait",
             "set",
@@ -285,7 +284,6 @@ fn ovs(subject: Subject, task: &Task<'_>, log: &Path, running: &mut Running) -> 
             &mask,
             &lcore,
             memory,
-            &sockets,
         ])?;
         let own = Path::new("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk");
         if own.exists() {
@@ -298,8 +296,8 @@ fn ovs(subject: Subject, task: &Task<'_>, log: &Path, running: &mut Running) -> 
     for (i, near) in NEAR.iter().enumerate() {
         let number = format!("ofport_request={}", i + 1);
         if subject == Subject::OvsDpdk {
-            let path = format!("options:vhost-server-path={}", task.place.socket(i).display());
-            let port = format!("vhost{i}");
+            let port = task.place.socket(i);
+            let port = port.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             vsctl(&[
                 "add-port",
                 "br0",
@@ -308,8 +306,7 @@ fn ovs(subject: Subject, task: &Task<'_>, log: &Path, running: &mut Running) -> 
                 "set",
                 "Interface",
                 &port,
-                "type=dpdkvhostuserclient",
-                &path,
+                "type=dpdkvhostuser",
                 &number,
             ])?;
         } else {
