@@ -36,6 +36,9 @@ impl PortKind {
     /// `veth0`, `afxdp:veth0[,OPTION...]`, `auto:veth0`, `tap:NAME`, `dpdk:DEVICE` or `file:NAME`.
     pub fn parse(text: &str) -> Result<PortKind, String> {
         Ok(match text.split_once(':') {
+            Some(("auto" | "tap", name)) if name.contains(',') => {
+                return Err(format!("`{text}`: only afxdp and dpdk ports have options"));
+            }
             Some(("tap", name)) => PortKind::Tap(name.to_owned()),
             Some(("afpacket", name)) => PortKind::Interface(name.to_owned()),
             Some(("afxdp", text)) => {
@@ -45,7 +48,12 @@ impl PortKind {
             Some(("auto", name)) => PortKind::Auto(name.to_owned()),
             Some(("dpdk", device)) => PortKind::Dpdk(device.to_owned()),
             Some(("file", name)) => PortKind::File(name.into()),
-            _ => PortKind::Interface(text.to_owned()),
+            Some((kind, _)) => {
+                return Err(format!(
+                    "there is no kind of port `{kind}:`; there are afpacket, afxdp, auto, tap, dpdk and file"
+                ));
+            }
+            None => PortKind::Interface(text.to_owned()),
         })
     }
 
@@ -131,6 +139,9 @@ fn xdp_options(text: &str) -> Result<XdpOptions, String> {
     let mut options = XdpOptions::JUMBO;
     for option in text.split(',').filter(|option| !option.is_empty()) {
         match option {
+            "copy" | "zerocopy" if options.copy != XdpCopy::Auto => {
+                return Err("copy and zerocopy exclude each other".to_owned());
+            }
             "copy" => options.copy = XdpCopy::Copy,
             "zerocopy" => options.copy = XdpCopy::ZeroCopy,
             "busy-poll" => options.is_busy_polling = true,
@@ -182,7 +193,11 @@ impl PortSpec {
             PortKind::Xdp { name, options } => boxed(XdpPort::open_queues(id, name, *options, n_queues)?),
             PortKind::Auto(name) => match XdpPort::open_queues(id, name, XdpOptions::JUMBO, n_queues) {
                 Ok(queues) => boxed(queues),
-                Err(_) => boxed(AfPacketPort::open_queues(id, name, AfPacketOptions::JUMBO, n_queues)?),
+                Err(reason) => {
+                    let mut queues = AfPacketPort::open_queues(id, name, AfPacketOptions::JUMBO, n_queues)?;
+                    queues.iter_mut().for_each(|queue| queue.set_fallback(reason.to_string()));
+                    boxed(queues)
+                }
             },
             PortKind::Dpdk(device) => {
                 let n_queues = u32::try_from(n_queues).unwrap_or(u32::MAX);

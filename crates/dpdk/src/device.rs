@@ -4,6 +4,9 @@ use crate::error::{DpdkError, Failure};
 use crate::host::{self, Host};
 use crate::shim::{RawDevice, RawFailure, RawQueue, RawStats};
 use std::ffi::{CStr, CString};
+use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::ptr::{self, NonNull};
 
@@ -39,6 +42,9 @@ impl Device {
         }
         let _control = host.control();
         host.take_log();
+        if let Some(path) = served_socket(device) {
+            claim_socket(Path::new(path)).map_err(failed)?;
+        }
         // SAFETY: a string that ends with a null.
         if unsafe { (host.shim.find_driver)(c_name.as_ptr()) } != 0 {
             host.take_log();
@@ -99,6 +105,41 @@ impl Drop for Device {
         let _control = self.host.control();
         // SAFETY: all ports of the device are gone, so nobody uses its queues; the lock is held.
         unsafe { (self.host.shim.close_device)(self.raw.as_ptr()) }
+    }
+}
+
+/// The path of the socket that the device makes and listens on, if it does.
+fn served_socket(device: &str) -> Option<&str> {
+    let driver = device.split(',').next()?;
+    let value = |name: &str| device.split(',').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    let path = if driver.starts_with("net_memif") {
+        let is_server = matches!(value("role"), Some("server" | "master"));
+        (is_server && value("socket-abstract") == Some("no")).then(|| value("socket"))?
+    } else if driver.starts_with("net_vhost") {
+        (value("client") != Some("1")).then(|| value("iface"))?
+    } else {
+        None
+    };
+    path.filter(|path| path.starts_with('/'))
+}
+
+/// Removes a socket that a killed program has left, which drivers do not. Fails if somebody listens there: drivers would remove the
+/// socket of another program.
+fn claim_socket(path: &Path) -> Result<(), Failure> {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    if !is_socket {
+        return Ok(());
+    }
+    // A socket of another type than those of drivers finds out whether somebody listens, and is never accepted.
+    let probed = UnixDatagram::unbound().and_then(|probe| probe.connect(path));
+    match probed.err().map(|error| error.kind()) {
+        Some(ErrorKind::ConnectionRefused) => {
+            // A failure is the driver's to report.
+            let _ = std::fs::remove_file(path);
+            Ok(())
+        }
+        Some(ErrorKind::PermissionDenied) => Err(Failure::NotPermitted { log: path.display().to_string() }),
+        _ => Err(Failure::Busy { log: format!("a program listens on {}", path.display()) }),
     }
 }
 
@@ -176,6 +217,41 @@ fn cause(result: i32, raw: &RawFailure, log: String, host: &Host, is_pci: bool, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sockets_of_killed_programs_are_removed() {
+        let dir = std::env::temp_dir().join(format!("siding-dpdk-sockets-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let path = dir.join("socket");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert!(matches!(claim_socket(&path), Err(Failure::Busy { log }) if log.contains("listens")));
+        assert!(path.exists());
+        // Nobody has been let in.
+        listener.set_nonblocking(true).unwrap();
+        assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+        drop(listener);
+        assert_eq!(claim_socket(&path), Ok(()));
+        assert!(!path.exists());
+        // Other files are left alone.
+        std::fs::write(&path, "text").unwrap();
+        assert_eq!(claim_socket(&path), Ok(()));
+        assert!(path.exists());
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn devices_that_listen() {
+        for (device, path) in [
+            ("net_memif0,role=server,socket=/run/m,socket-abstract=no", Some("/run/m")),
+            ("net_memif0,role=server,socket=/run/m", None),
+            ("net_memif0,role=client,socket=/run/m,socket-abstract=no", None),
+            ("net_vhost0,iface=/run/v", Some("/run/v")),
+            ("net_vhost0,iface=/run/v,client=1", None),
+            ("net_af_packet0,iface=veth0", None),
+        ] {
+            assert_eq!(served_socket(device), path, "{device}");
+        }
+    }
 
     #[test]
     fn pci_addresses_are_told_from_names() {

@@ -36,8 +36,8 @@ pub enum InterfaceCause {
     XdpMtu,
     /// The other end of a veth pair sends on more queues than this end receives on.
     XdpPeerQueues,
-    /// The interface has fewer queues to receive from than there are workers for it.
-    TooFewQueues { n_queues: u32, n_workers: u32 },
+    /// The interface has fewer queues to receive from than are wanted.
+    TooFewQueues { n_queues: u32, n_wanted: u32 },
     /// Another program has an AF_XDP socket on the queue.
     QueueInUse,
     /// The driver copies packets.
@@ -128,13 +128,13 @@ impl fmt::Display for InterfaceError {
                 )?;
                 write!(f, "Type: sudo ethtool -L {name} rx N, with the tx number of the peer")
             }
-            InterfaceCause::TooFewQueues { n_queues, n_workers } => {
+            InterfaceCause::TooFewQueues { n_queues, n_wanted } => {
                 write!(f, "interface `{name}` receives in {n_queues} queue{}, ", plural(*n_queues))?;
                 write!(
                     f,
-                    "and {n_workers} workers need one each. Ask for fewer queues, or, if the interface "
+                    "and {n_wanted} workers need one each. Ask for fewer queues, or, if the interface "
                 )?;
-                write!(f, "has more: sudo ethtool -L {name} combined {n_workers} (rx {n_workers} for veth)")
+                write!(f, "has more: sudo ethtool -L {name} combined {n_wanted} (rx {n_wanted} for veth)")
             }
             InterfaceCause::QueueInUse => {
                 write!(f, "another program has an AF_XDP socket on a queue of interface `{name}`. End it; ")?;

@@ -163,6 +163,10 @@ impl<P: Port + ?Sized> Port for PcapMirror<P> {
         self.inner.link_state()
     }
 
+    fn fallback(&self) -> Option<&str> {
+        self.inner.fallback()
+    }
+
     fn frame_bytes_max(&self) -> Option<usize> {
         self.inner.frame_bytes_max()
     }

@@ -81,6 +81,11 @@ pub trait Port: fmt::Debug + Send {
         false
     }
 
+    /// Why this kind of port was opened and not the one that was wanted first, if so.
+    fn fallback(&self) -> Option<&str> {
+        None
+    }
+
     /// Error that ended the capture of packets into files, if any.
     fn capture_error(&self) -> Option<String> {
         None

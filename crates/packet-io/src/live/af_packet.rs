@@ -77,6 +77,7 @@ pub struct AfPacketPort {
     overflows: Vec<u8>,
     /// A merged packet, contiguous.
     merged: Vec<u8>,
+    fallback: Option<String>,
 }
 
 /// One of the queues of a port.
@@ -139,12 +140,18 @@ impl AfPacketPort {
             n_expected: N_EXPECTED_MIN,
             overflows: vec![0; BURST_MAX * OVERFLOW_BYTES],
             merged: Vec::new(),
+            fallback: None,
         };
         port.look()?;
         if port.state == LinkState::Gone {
             return Err(port.control.not_found().into());
         }
         Ok(port)
+    }
+
+    /// Notes why the port was opened in the place of another kind.
+    pub fn set_fallback(&mut self, reason: String) {
+        self.fallback = Some(reason);
     }
 
     /// The interface's name.
@@ -568,6 +575,10 @@ impl Port for AfPacketPort {
 
     fn link_state(&self) -> LinkState {
         self.state
+    }
+
+    fn fallback(&self) -> Option<&str> {
+        self.fallback.as_deref()
     }
 
     fn frame_bytes_max(&self) -> Option<usize> {

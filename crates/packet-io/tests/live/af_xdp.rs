@@ -236,7 +236,7 @@ fn queues_are_shared_among_workers() {
         }
         drop(one);
         let error = n_queues(5).unwrap_err().to_string();
-        assert!(error.contains("receives in 4 queues, and 5 workers need one each"), "{error}");
+        assert!(error.contains("receives in 4 queues, and 5 are wanted"), "{error}");
     });
 }
 

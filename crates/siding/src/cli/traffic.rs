@@ -31,7 +31,8 @@ pub enum TrafficCommand {
 /// Ports, and the threads that serve them.
 #[derive(Debug, Args)]
 pub struct TrafficPortArgs {
-    /// Send from this port: an interface, `tap:NAME` or `file:NAME` as for `siding switch -i`, or `null:`, which takes everything
+    /// Send from this port, named as for `siding switch -i` (an interface, `afxdp:IF`, `dpdk:DEVICE`, ...), or `null:`, which takes
+    /// everything
     #[arg(long, value_name = "[PORT@]INTERFACE", value_parser = TrafficPort::parse)]
     pub tx: Option<TrafficPort>,
     /// Receive at this port; it may be the one that sends
@@ -175,8 +176,8 @@ pub struct TrafficRunArgs {
     /// Check the IPv4, UDP and TCP checksums of received packets
     #[arg(long)]
     pub check_checksums: bool,
-    /// Exit with 1 if packets were lost
-    #[arg(long)]
+    /// Exit with 1 if packets were lost, or if none arrived
+    #[arg(long, requires = "rx")]
     pub fail_on_loss: bool,
     /// One JSON object per second, then one with the results
     #[arg(long)]

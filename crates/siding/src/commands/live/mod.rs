@@ -333,7 +333,9 @@ fn check(args: &LiveArgs) -> Result<(), Exit> {
         if let Some(other) = args.ports[..i].iter().find(|other| other.kind.is_same_device(&spec.kind)) {
             output::error_line(&format!(
                 "{} is there twice, as port {} and {}",
-                spec.kind, other.number, spec.number
+                spec.kind.name(),
+                other.number,
+                spec.number
             ));
             return Err(Exit::Usage);
         }
@@ -362,7 +364,12 @@ fn open_early(args: &LiveArgs) -> Result<Vec<OpenPort>, Exit> {
     let open = |spec: &PortSpec| {
         let n_queues = args.queues.n_of(&spec.kind, usize::from(args.workers));
         match spec.open_queues(n_queues, args.pcap.as_deref()) {
-            Ok(queues) => Ok((spec.clone(), queues)),
+            Ok(queues) => {
+                if let Some(reason) = queues.first().and_then(|queue| queue.fallback()) {
+                    output::warning_line(&format!("port {} goes through AF_PACKET: {reason}", spec.number));
+                }
+                Ok((spec.clone(), queues))
+            }
             Err(error) => Err(environment(error.to_string())),
         }
     };

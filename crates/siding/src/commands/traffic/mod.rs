@@ -91,6 +91,10 @@ fn one(args: &TrafficRunArgs) -> Result<Exit, Exit> {
         output::error_line(&format!("{} {were} lost ({part})", report::grouped(n_lost)));
         return Ok(Exit::Failed);
     }
+    if args.fail_on_loss && result.totals.n_received == 0 {
+        output::error_line("nothing arrived");
+        return Ok(Exit::Failed);
+    }
     Ok(Exit::Ok)
 }
 
