@@ -132,9 +132,10 @@ impl fmt::Display for InterfaceError {
                 write!(f, "interface `{name}` receives in {n_queues} queue{}, ", plural(*n_queues))?;
                 write!(
                     f,
-                    "and {n_wanted} workers need one each. Ask for fewer queues, or, if the interface "
+                    "and {n_wanted} are wanted. Take `--queues auto`, or give the interface more, if "
                 )?;
-                write!(f, "has more: sudo ethtool -L {name} combined {n_wanted} (rx {n_wanted} for veth)")
+                write!(f, "`ethtool -l {name}` shows that it can have them: ethtool -L {name} combined ")?;
+                write!(f, "{n_wanted} (for veth: rx {n_wanted}, and numrxqueues when the pair is made)")
             }
             InterfaceCause::QueueInUse => {
                 write!(f, "another program has an AF_XDP socket on a queue of interface `{name}`. End it; ")?;

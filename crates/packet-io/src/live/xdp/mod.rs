@@ -265,7 +265,7 @@ impl XdpPort {
                 InterfaceCause::NotPermitted { step, capabilities: CAPABILITIES }
             }
             (STEP_SHARE, _) => {
-                InterfaceCause::TooFewQueues { n_queues: self.control.n_rx_queues(), n_workers: self.share.1 }
+                InterfaceCause::TooFewQueues { n_queues: self.control.n_rx_queues(), n_wanted: self.share.1 }
             }
             (STEP_ATTACH, Some(libc::EBUSY | libc::EEXIST)) => InterfaceCause::OtherXdpProgram,
             (STEP_ATTACH, Some(libc::ERANGE)) => InterfaceCause::XdpMtu,
