@@ -236,3 +236,57 @@ impl PortSpec {
 fn boxed<P: Port + 'static>(queues: Vec<P>) -> Vec<Box<dyn Port>> {
     queues.into_iter().map(|queue| Box::new(queue) as Box<dyn Port>).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_read_as_they_are_written() {
+        for text in [
+            "0@veth0",
+            "1@afxdp:veth0",
+            "2@afxdp:veth0,zerocopy,busy-poll",
+            "3@afxdp:veth0,copy,generic",
+            "4@auto:veth0",
+            "5@tap:tap0",
+            "6@dpdk:net_memif0,role=server,socket=/run/m",
+            "7@file:dir/name",
+        ] {
+            let spec = PortSpec::parse(text).unwrap();
+            assert_eq!(format!("{}@{}", spec.number, spec.kind), text);
+        }
+        let packet = PortSpec::parse("0@afpacket:veth0").unwrap();
+        assert_eq!(packet.kind, PortKind::Interface("veth0".to_owned()));
+    }
+
+    #[test]
+    fn what_is_no_port_is_refused_with_a_reason() {
+        for (text, reason) in [
+            ("veth0", "`veth0` has no `@`; write PORT@INTERFACE"),
+            ("x@veth0", "`x` is no port number; write PORT@INTERFACE, for example 0@veth0"),
+            ("0@", "the name of the interface is missing; write 0@INTERFACE"),
+            (
+                "0@xdp:veth0",
+                "there is no kind of port `xdp:`; there are afpacket, afxdp, auto, tap, dpdk and file",
+            ),
+            ("0@tap:tap0,x", "`tap:tap0,x`: only afxdp and dpdk ports have options"),
+            ("0@afxdp:veth0,copy,zerocopy", "copy and zerocopy exclude each other"),
+            (
+                "0@afxdp:veth0,fast",
+                "AF_XDP ports have no option `fast`; there are copy, zerocopy, busy-poll and generic",
+            ),
+        ] {
+            assert_eq!(PortSpec::parse(text).unwrap_err(), reason);
+        }
+    }
+
+    #[test]
+    fn a_device_has_one_name() {
+        let kind = |text| PortKind::parse(text).unwrap();
+        assert!(kind("veth0").is_same_device(&kind("afxdp:veth0,copy")));
+        assert!(kind("dpdk:net_memif0,role=server").is_same_device(&kind("dpdk:net_memif0,socket=/x")));
+        assert!(!kind("dpdk:net_memif0").is_same_device(&kind("dpdk:net_memif1")));
+        assert!(!kind("dpdk:veth0").is_same_device(&kind("veth0")));
+    }
+}
