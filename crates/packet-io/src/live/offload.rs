@@ -178,6 +178,47 @@ mod tests {
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
     }
 
+    /// A UDP datagram over IPv4 behind a VLAN tag, with this checksum.
+    fn datagram(checksum: u16, payload: &[u8]) -> Vec<u8> {
+        let n_bytes = 28 + payload.len() as u16;
+        let mut packet = vec![2; 12];
+        packet.extend([0x81, 0, 0, 7, 0x08, 0, 0x45, 0]);
+        packet.extend(n_bytes.to_be_bytes());
+        packet.extend([0, 1, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2]);
+        packet.extend((n_bytes - 20).to_be_bytes());
+        packet.extend(checksum.to_be_bytes());
+        packet.extend(payload);
+        packet
+    }
+
+    #[test]
+    fn only_partial_checksums_are_completed() {
+        let payload = [1, 2, 3, 4, 5];
+        let pseudo = !fold(sum(&[10, 0, 0, 1, 10, 0, 0, 2], 17 + 13));
+        let mut partial = datagram(pseudo, &payload);
+        complete_partial_checksum(&mut partial);
+        let complete = u16::from_be_bytes([partial[44], partial[45]]);
+        assert_eq!(partial, datagram(complete, &payload));
+        assert_eq!(fold(sum(&partial[38..], sum(&partial[30..38], 17 + 13))), 0);
+        // What is complete, has no checksum or a wrong one, or is a fragment, stays.
+        let mut fragment = datagram(pseudo, &payload);
+        fragment[24] = 0x20;
+        let mut padded = datagram(pseudo, &payload);
+        padded.push(0);
+        for before in [partial, datagram(0, &payload), datagram(pseudo ^ 1, &payload), fragment, padded] {
+            let mut after = before.clone();
+            complete_partial_checksum(&mut after);
+            assert_eq!(after, before);
+        }
+        // Wherever a packet ends.
+        let whole = datagram(pseudo, &payload);
+        for n_bytes in 0..whole.len() {
+            let mut cut = whole[..n_bytes].to_vec();
+            complete_partial_checksum(&mut cut);
+            assert_eq!(cut, whole[..n_bytes]);
+        }
+    }
+
     #[test]
     fn checksums_are_completed_in_their_place() {
         let header = VirtioNetHdr { flags: NEEDS_CSUM, csum_start: 3, csum_offset: 6, ..Default::default() };
