@@ -200,7 +200,7 @@ mod tests {
         let complete = u16::from_be_bytes([partial[44], partial[45]]);
         assert_eq!(partial, datagram(complete, &payload));
         assert_eq!(fold(sum(&partial[38..], sum(&partial[30..38], 17 + 13))), 0);
-        // What is complete, has no checksum or a wrong one, or is a fragment, stays.
+        // A packet stays if its checksum is complete, missing or wrong, or if it is a fragment.
         let mut fragment = datagram(pseudo, &payload);
         fragment[24] = 0x20;
         let mut padded = datagram(pseudo, &payload);
