@@ -2,8 +2,10 @@
 //!
 //! - `region`: the memory for packets, one for all sockets of the process;
 //! - `ring`, `socket`: a socket for one queue of an interface;
+//! - `pieces`: packets that come in several frames;
 //! - `program`: the XDP program that hands packets to the sockets.
 
+mod pieces;
 mod program;
 mod region;
 mod ring;
@@ -77,8 +79,6 @@ pub struct XdpPort {
     state: LinkState,
     has_back_pressure: bool,
     stats: PortStats,
-    /// The beginning of a packet in several frames.
-    partial: Partial,
     /// Numbers of frames for a packet that is copied. Empty between calls.
     pieces: Vec<u32>,
 }
@@ -98,15 +98,6 @@ struct Open {
     completes_checksums: bool,
     merging: Merging,
     _redirect: Arc<Redirect>,
-}
-
-#[derive(Debug, Default)]
-enum Partial {
-    #[default]
-    None,
-    Begun(PacketBuf),
-    /// Too long; ends with the last piece.
-    Dropped,
 }
 
 impl XdpPort {
@@ -151,7 +142,6 @@ impl XdpPort {
             state: LinkState::Gone,
             has_back_pressure: false,
             stats: PortStats::default(),
-            partial: Partial::None,
             pieces: Vec::with_capacity(N_PIECES_MAX),
         };
         let begin = Instant::now();
@@ -297,7 +287,6 @@ impl XdpPort {
                 *attached = None;
             }
         }
-        self.partial = Partial::None;
         self.state = LinkState::Gone;
     }
 
@@ -364,12 +353,7 @@ impl XdpPort {
                 continue;
             }
             let is_last = piece.options & libc::XDP_PKT_CONTD == 0;
-            if !is_last || !matches!(self.partial, Partial::None) {
-                match assemble(&mut self.partial, pool, buf, is_last, &mut self.stats) {
-                    Some(whole) => buf = whole,
-                    None => continue,
-                }
-            }
+            let Some(mut buf) = socket.pieces.add(pool, buf, is_last, &mut self.stats) else { continue };
             if buf.len() > self.options.packet_bytes_max {
                 self.stats.rx_too_long += 1;
                 pool.give_back(buf);
@@ -386,46 +370,6 @@ impl XdpPort {
             socket.received(n_frames);
         } else {
             socket.poll_driver();
-        }
-    }
-}
-
-/// Puts packets together that come in several frames, in a buffer of the pool. Returns the packet behind its last piece.
-fn assemble(
-    partial: &mut Partial,
-    pool: &mut BufPool,
-    piece: PacketBuf,
-    is_last: bool,
-    stats: &mut PortStats,
-) -> Option<PacketBuf> {
-    let whole = match std::mem::take(partial) {
-        Partial::None => pool.take(),
-        Partial::Begun(whole) => Some(whole),
-        Partial::Dropped => None,
-    };
-    let next = match whole {
-        None => Partial::Dropped,
-        Some(mut whole) => match whole.append(piece.len()) {
-            Some(place) => {
-                place.copy_from_slice(piece.data());
-                Partial::Begun(whole)
-            }
-            None => {
-                pool.give_back(whole);
-                Partial::Dropped
-            }
-        },
-    };
-    pool.give_back(piece);
-    if !is_last {
-        *partial = next;
-        return None;
-    }
-    match next {
-        Partial::Begun(whole) => Some(whole),
-        Partial::None | Partial::Dropped => {
-            stats.rx_too_long += 1;
-            None
         }
     }
 }

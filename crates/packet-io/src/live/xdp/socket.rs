@@ -1,6 +1,7 @@
 //! An AF_XDP socket: its rings, and the frames that the kernel has.
 
 use super::super::socket::FailedStep;
+use super::pieces::Pieces;
 use super::region::{FRAME_BYTES, N_FRAMES, REGION_BYTES, Region};
 use super::ring::{FromKernel, ToKernel};
 use crate::BufPool;
@@ -99,6 +100,7 @@ pub(super) struct XdpSocket {
     fill: ToKernel<u64>,
     completion: FromKernel<u64>,
     pub(super) rx: FromKernel<libc::xdp_desc>,
+    pub(super) pieces: Pieces,
     tx: ToKernel<libc::xdp_desc>,
     lent: Lent,
     /// Frames in the fill ring and at the driver.
@@ -165,6 +167,7 @@ impl XdpSocket {
             fill,
             completion,
             rx,
+            pieces: Pieces::default(),
             tx,
             lent: Lent::new(region, is_zero_copy),
             n_filled: 0,
