@@ -56,6 +56,8 @@ pub struct Replay {
     round: u64,
     late_max_ns: u64,
     burst: Vec<PacketBuf>,
+    /// Bytes of the frames in the burst.
+    sizes: Vec<usize>,
     counts: Counts,
 }
 
@@ -125,6 +127,7 @@ impl Replay {
             round: 0,
             late_max_ns: 0,
             burst: Vec::with_capacity(options.burst_max),
+            sizes: Vec::with_capacity(options.burst_max),
             counts: Counts::default(),
             options: ReplayOptions { burst_max: options.burst_max.clamp(1, BURST_MAX), ..options },
         })
@@ -211,11 +214,12 @@ impl Replay {
         if self.burst.is_empty() {
             return Ok(0);
         }
-        let sizes: Vec<usize> = self.burst.iter().map(|buf| buf.len() + FCS_BYTES).collect();
+        self.sizes.clear();
+        self.sizes.extend(self.burst.iter().map(|buf| buf.len() + FCS_BYTES));
         let sent = port.tx_burst(pool, &mut self.burst);
-        let n_done = sizes.len() - self.burst.len();
+        let n_done = self.sizes.len() - self.burst.len();
         let n_sent = *sent.as_ref().unwrap_or(&0);
-        self.counts.called(n_sent, sizes[..n_done].iter().copied(), now_ns);
+        self.counts.called(n_sent, self.sizes.drain(..n_done), now_ns);
         sent.map(|_| n_done)
     }
 

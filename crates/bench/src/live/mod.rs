@@ -16,7 +16,7 @@ use pair::Pair;
 use place::Place;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use subject::{FIRST_STATION, Running, SENDER, Subject, Task, is_memory};
+use subject::{FIRST_STATION, Running, SENDER, Subject, Task};
 use traffic::{
     ChecksumCheck, Content, Control, FlowOptions, FlowOrder, Generator, GeneratorOptions, IdleMode, Mac,
     Ordinal, Range, Rate, Receiver, Sender, Sink, Sizes, Station, Totals, Trial,
@@ -58,6 +58,9 @@ fn refused(text: &str) -> Exit {
 }
 
 fn measure(args: &BenchLiveArgs) -> Result<(), Exit> {
+    if args.measure.svg.is_some() {
+        return Err(refused("--svg is for benchmarks along an axis: this one compares programs"));
+    }
     let quick = args.measure.quick;
     let sizes = match (args.sizes.as_slice(), quick) {
         ([], true) => vec!["64"],
@@ -115,6 +118,7 @@ impl Bench<'_> {
             n_entries,
             core: self.args.core,
             other_core: self.args.generator_core,
+            optimise: self.args.measure.cc.optimise,
         };
         let found = subject.start(&task).and_then(|mut running| {
             let mut pair = self.open(subject, &mut running)?;
@@ -184,7 +188,7 @@ impl Bench<'_> {
         sizes: &Sizes,
     ) -> Result<Figure, String> {
         let (mut received, mut offered) = (Vec::new(), Vec::new());
-        for _ in 0..self.args.measure.runs.unwrap_or(if self.args.measure.quick { 3 } else { 5 }) {
+        for _ in 0..self.args.measure.n_runs() {
             let totals = self.send(pair, n_entries, sizes, Rate::Unlimited, self.trial)?;
             // Packets that are still in queues when the generator ends come later.
             received.push(totals.n_received as f64 / self.trial.as_secs_f64());
@@ -279,7 +283,7 @@ impl Bench<'_> {
         for (name, ours, other, limit) in pairs {
             judge(name, self.ratios(ours, other), Goal::AtLeast(limit));
         }
-        if is_memory(self.place.medium) {
+        if self.place.medium != MediumArg::Veth {
             let ours = self.figures.iter().filter(|figure| figure.subject == Subject::SidingDpdk);
             let delays = ours.filter_map(|figure| {
                 let latency = figure.half.latency.as_ref()?;

@@ -91,6 +91,8 @@ pub(super) struct Task<'a> {
     pub(super) core: usize,
     /// For threads that do nothing with packets.
     pub(super) other_core: usize,
+    /// Optimisation of this program's compiled code.
+    pub(super) optimise: u8,
 }
 
 impl Subject {
@@ -126,7 +128,7 @@ impl Subject {
         }
     }
 
-    /// Whether it looks packets up in a table: how many entries there are makes a difference.
+    /// Returns whether it looks packets up in a table, so that the number of entries makes a difference.
     pub(super) fn has_table(self) -> bool {
         !matches!(self, Subject::TestpmdXdp | Subject::TestpmdPacket | Subject::TestpmdShared)
     }
@@ -197,7 +199,7 @@ fn siding(task: &Task<'_>, ports: [String; 2], log: &Path, running: &mut Running
         .arg("--ctl-socket")
         .arg(dir.join("ctl"))
         .args(["-i", &format!("0@{first}"), "-i", &format!("1@{second}")])
-        .args(["--cores", &task.core.to_string(), "--wait", "busy"]);
+        .args(["--cores", &task.core.to_string(), "--wait", "busy", "-O", &task.optimise.to_string()]);
     running.start(&mut command, log)
 }
 
@@ -356,9 +358,4 @@ fn bmv2(task: &Task<'_>, log: &Path, running: &mut Running) -> Result<(), String
     }
     command.arg(&path);
     running.start(&mut command, log)
-}
-
-/// Whether the medium is shared memory, which is fast enough to have goals for delay.
-pub(super) fn is_memory(medium: MediumArg) -> bool {
-    medium != MediumArg::Veth
 }
