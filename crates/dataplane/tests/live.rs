@@ -58,7 +58,7 @@ fn switch(lab: &Lab, kind: Kind, n_hosts: u32, options: Options, program: &str) 
     switch
 }
 
-/// The same results and counts, whatever the ports are.
+/// Runs a test over each kind of port: results and counts do not depend on it.
 fn on_all_kinds(test: fn(Kind)) {
     if net::is_possible() {
         [Kind::AfPacket, Kind::AfXdp].into_iter().for_each(test);

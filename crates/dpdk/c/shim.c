@@ -78,7 +78,7 @@ struct sd_dpdk_tx {
     uint8_t *storage;
     uint32_t start;
     uint32_t len;
-    /* Whether the storage is that of an mbuf, which is sent without a copy. */
+    /* The storage is that of an mbuf, which is sent without a copy. */
     uint32_t is_mbuf;
     uint32_t reserved;
 };
@@ -132,7 +132,7 @@ struct sd_dpdk_stats {
     uint64_t tx_errors;
 };
 
-/* Where an operation has failed. */
+/* The step in which an operation has failed. */
 struct sd_dpdk_failure {
     const char *step;
     /* For `too many queues`: those that the device has. */
@@ -202,7 +202,7 @@ static void leave_thread(void)
     rte_thread_unregister();
 }
 
-/* Whether a bus knows a driver for a device of that name. */
+/* Returns 0 if a bus knows a driver for a device of that name. */
 static int find_driver(const char *device)
 {
     struct rte_devargs devargs;
@@ -310,7 +310,7 @@ static inline bool begin_burst(struct sd_dpdk_queue *queue)
     return false;
 }
 
-/* The same for packets that would be lost. Sleeps, so that a thread of lower priority can end its turn. */
+/* Begins a burst, too, but waits: without it packets would be lost. Sleeps, so that a thread of lower priority can end its turn. */
 static bool wait_for_burst(struct sd_dpdk_queue *queue)
 {
     while (!begin_burst(queue)) {

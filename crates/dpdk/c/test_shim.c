@@ -151,7 +151,7 @@ int main(void)
         pthread_t thread;
         CHECK(pthread_create(&thread, NULL, test_thread, queue) == 0 && pthread_join(thread, NULL) == 0);
         CHECK(shim->n_free_mbufs() == n_free);
-        /* What is left in the ring is freed with it. */
+        /* Packets that are left in the ring are freed with it. */
         uint8_t bytes[60] = {0};
         struct sd_dpdk_tx sent = {.storage = bytes, .len = sizeof bytes};
         CHECK(shim->tx(queue, &sent, 1) == 1);

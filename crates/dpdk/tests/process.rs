@@ -1,4 +1,4 @@
-//! What DPDK does to the process that hosts it.
+//! Effects of DPDK on the process that hosts it.
 
 mod common;
 

@@ -26,7 +26,7 @@ pub struct PacketBuf {
     pub port: PortId,
     /// Time of arrival in nanoseconds since 1970, or the timestamp in the capture file.
     pub timestamp_ns: u64,
-    /// Where the storage returns to; `None`: it is on the heap.
+    /// The source that the storage returns to; `None`: it is on the heap.
     source: Option<&'static dyn FrameSource>,
 }
 

@@ -15,7 +15,7 @@ pub unsafe trait FrameSource: fmt::Debug + Sync {
     /// Takes frames back, by the addresses of their first bytes. Callers own them and use them no more.
     fn release(&self, frames: &[NonNull<u8>]);
 
-    /// Whether [pools](crate::BufPool) keep free frames, so that the ports of their worker get them without asking the source.
+    /// Returns whether [pools](crate::BufPool) keep free frames, so that the ports of their worker get them without asking the source.
     /// At most one source of a process is pooled.
     fn is_pooled(&self) -> bool {
         false

@@ -49,7 +49,7 @@ pub fn run(command: &str) {
 pub struct Lab {
     name: String,
     n_hosts: u32,
-    /// Of each interface, in each direction.
+    /// Queues of each interface, in each direction.
     n_queues: u32,
 }
 

@@ -1,11 +1,11 @@
-//! What tests of the crate share.
+//! Parts shared by the tests of the crate.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use dpdk::{DpdkPort, Installation, open};
 use packet_io::{BufPool, BufPoolOptions, LinkState, PacketBuf, Port, PortId};
 use std::time::{Duration, Instant};
 
-/// Whether there is a DPDK. Prints the reason when not; with SIDING_REQUIRE_NET=1 that is a failure.
+/// Returns whether there is a DPDK. Prints the reason when not; with SIDING_REQUIRE_NET=1 that is a failure.
 pub fn has_dpdk() -> bool {
     match Installation::find() {
         Ok(_) => true,

@@ -52,7 +52,7 @@ pub struct AfPacketPort {
     options: AfPacketOptions,
     /// The socket and the number of the interface that it is bound to.
     socket: Option<(Arc<PacketSocket>, i32)>,
-    /// Where the socket's packets arrive; without one they are received by system calls.
+    /// The ring in which the socket's packets arrive; without one they are received by system calls.
     ring: Option<RxRing>,
     /// With several queues: this one, and what it shares with the others.
     queue: Option<Queue>,
