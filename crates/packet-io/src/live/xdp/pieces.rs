@@ -69,7 +69,7 @@ mod tests {
     use crate::BufPoolOptions;
 
     fn piece(bytes: &[u8]) -> PacketBuf {
-        // As large as buffers of the pool, which takes it back.
+        // The size is that of the pool, which takes the buffer back.
         let mut piece = PacketBuf::new(192, 0);
         assert!(piece.set_data(bytes));
         piece
