@@ -69,3 +69,16 @@ fn a_program_is_replaced_while_packets_wait_for_a_link() {
     to.set_room(usize::MAX);
     until("that all packets have left", || to.n_received() == N_PACKETS as usize);
 }
+
+/// `mark_to_drop` takes all of the standard metadata; that is no question about queues.
+#[test]
+fn packets_of_a_program_that_asks_for_no_queue_are_lost_at_the_link() {
+    let (from, to) = (Wire::default(), Wire::default());
+    let switch = switch_between("crates/dataplane/tests/congestion/marks.p4", &from, &to);
+    to.set_room(0);
+    (0..N_PACKETS).for_each(|number| from.send(&packet(number)));
+    until("that all packets are taken", || from.n_offered() == 0);
+    let report = settled(&switch);
+    let lost = report.ports.iter().find(|port| port.number == 1).unwrap().stats.tx_dropped_full;
+    assert_eq!((report.n_queued, report.n_sent, lost), (0, 0, u64::from(N_PACKETS)), "{report:#?}");
+}

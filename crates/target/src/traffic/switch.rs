@@ -12,7 +12,7 @@ use arch::flow::SectionId;
 use arch::{BlockIndex, BlockRole, ExternOp, FieldRole, PipelineModel};
 use ir::enum_members::{Directions, Paths, Verdicts};
 use ir::visit::Access;
-use ir::{Place, Program, StmtKind};
+use ir::{Place, Program, Stmt, StmtKind};
 use smol_str::SmolStr;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -76,6 +76,11 @@ fn port_functions(program: &Program) -> impl Iterator<Item = (SmolStr, bool)> + 
     })
 }
 
+/// The statement takes all of the standard metadata, and writes where the packet goes.
+fn marks(stmt: &Stmt) -> bool {
+    matches!(stmt.kind, StmtKind::Extern { op: ExternOp::MarkToDrop | ExternOp::MarkToPass, .. })
+}
+
 /// The program reads the depth of a queue, or the time in one.
 fn reads_queues(program: &Program) -> bool {
     let roles = [FieldRole::EnqueueDepth, FieldRole::DequeueDepth, FieldRole::DequeueTimeDelta];
@@ -85,7 +90,8 @@ fn reads_queues(program: &Program) -> bool {
         found |= access != Access::Write && fields.iter().any(|field| field.overlaps(place));
     };
     for (_, node) in program.graphs().flat_map(|graph| graph.nodes.iter()) {
-        node.stmts.iter().for_each(|stmt| stmt.for_each_access(&mut note));
+        let stmts = node.stmts.iter().filter(|stmt| !marks(stmt));
+        stmts.for_each(|stmt| stmt.for_each_access(&mut note));
         node.terminator.kind.for_each_access(&mut note);
     }
     found
