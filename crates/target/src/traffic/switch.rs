@@ -1,7 +1,7 @@
 //! The switch: a program, its state, its ports, its clock.
 
 use super::copy::{PacketCopy, Position};
-use super::port_table::PortTable;
+use super::port_table::{EXISTS, OF_CONTROLLER, PortTable};
 use super::queue::{Pacer, Refused};
 use super::sides::Sides;
 use super::waiting::Waiting;
@@ -229,6 +229,13 @@ impl<E: BlockRunner> Switch<E> {
 
     /// The destination of packets to a port; `None` when there is no such port.
     pub fn destination(&self, port: u32) -> Option<Destination> {
+        if let Some(flags) = self.port_table.flags().get(port as usize) {
+            return match (flags & OF_CONTROLLER, flags & EXISTS) {
+                (OF_CONTROLLER, _) => Some(Destination::Controller),
+                (_, EXISTS) => Some(Destination::Port(port)),
+                _ => None,
+            };
+        }
         if self.config.cpu_port == Some(port) {
             return Some(Destination::Controller);
         }
