@@ -109,7 +109,14 @@ pub(crate) fn answer(
         Request::AddPort { port } => {
             let spec = PortSpec::parse(&port).map_err(Refusal::usage)?;
             switch.add_port(&spec, None)?;
-            Ok(json!({ "port": spec.number }))
+            let mut added = json!({ "port": spec.number });
+            let report = switch.report()?;
+            let port = report.ports.iter().find(|port| port.number == spec.number);
+            if let Some(reason) = port.and_then(|port| port.fallback.as_ref()) {
+                added["warnings"] =
+                    format!("warning: port {} goes through AF_PACKET: {reason}", spec.number).into();
+            }
+            Ok(added)
         }
         Request::RemovePort { port } => done(switch.remove_port(port)),
         Request::SetPort { port, is_enabled } => done(switch.enable_port(port, is_enabled)),

@@ -27,7 +27,7 @@ pub fn render(request: &Request, result: &Json) -> String {
             text
         }
         Request::Show { what: What::Ports, .. } => table(
-            &with_losses(result),
+            &for_people(result),
             &[
                 ("port", "port"),
                 ("name", "name"),
@@ -143,6 +143,7 @@ pub fn render(request: &Request, result: &Json) -> String {
             let text: String = packets.map(|packet| format!("{}\n", plain(&packet["hex"]))).collect();
             or_none(text, "no packets for the controller")
         }
+        Request::AddPort { .. } => format!("port {}\n", plain(&result["port"])),
         Request::Replace { .. } => {
             let mut text = format!("runs {}\n", plain(&result["program"]));
             if let Some(kept) = result["kept"].as_u64() {
@@ -232,8 +233,8 @@ fn names(result: &Json) -> String {
     text
 }
 
-/// Ports with their losses as text: `rx_dropped_gso 86, tx_too_long 2`.
-fn with_losses(ports: &Json) -> Json {
+/// Ports with their losses as text, `rx_dropped_gso 86, tx_too_long 2`, and what an `auto` port goes through.
+fn for_people(ports: &Json) -> Json {
     let mut ports = ports.clone();
     for port in ports.as_array_mut().into_iter().flatten() {
         let losses = port["losses"].as_object().into_iter().flatten();
@@ -243,6 +244,10 @@ fn with_losses(ports: &Json) -> Json {
         let workers: Vec<String> = workers.iter().map(u64::to_string).collect();
         port["workers_text"] = workers.join(" ").into();
         port["losses_text"] = text.join(", ").into();
+        if let Some(name) = port["name"].as_str().filter(|name| name.starts_with("auto:")) {
+            let kind = if port["fallback"].is_null() { "AF_XDP" } else { "AF_PACKET" };
+            port["name"] = format!("{name} ({kind})").into();
+        }
     }
     ports
 }

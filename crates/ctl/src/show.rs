@@ -18,7 +18,8 @@ fn port(port: &PortReport) -> Json {
     let losses: serde_json::Map<String, Json> = losses.map(|(name, n)| (name.to_owned(), n.into())).collect();
     json!({
         "port": port.number, "name": port.name, "link": link(port.link), "enabled": port.is_enabled,
-        "worker": port.worker, "error": port.error, "capture_error": port.capture_error, "stats": stats,
+        "worker": port.worker, "error": port.error, "capture_error": port.capture_error,
+        "fallback": port.fallback, "stats": stats,
         "rx_lost": port.stats.rx_dropped(), "tx_lost": port.stats.tx_dropped(), "losses": losses,
         "queues": port.queues.iter().map(|of| queue(port, of)).collect::<Vec<_>>(),
     })

@@ -176,6 +176,8 @@ pub struct PortReport {
     pub error: Option<String>,
     /// Why its packets are no longer captured.
     pub capture_error: Option<String>,
+    /// Why it goes through AF_PACKET although AF_XDP was tried first.
+    pub fallback: Option<String>,
     /// By number.
     pub queues: Vec<QueueReport>,
 }
@@ -192,6 +194,7 @@ impl PortReport {
         self.stats.add(&other.stats);
         self.error = self.error.take().or(other.error);
         self.capture_error = self.capture_error.take().or(other.capture_error);
+        self.fallback = self.fallback.take().or(other.fallback);
         self.queues.extend(other.queues);
         self.queues.sort_by_key(|queue| queue.number);
         self.worker = self.queues.first().map_or(self.worker, |queue| queue.worker);

@@ -68,6 +68,7 @@ impl Worker {
                 stats,
                 error: port.error.clone(),
                 capture_error: port.port.capture_error(),
+                fallback: port.port.fallback().map(str::to_owned),
                 queues: vec![QueueReport { number: port.queue, worker, stats }],
             }
         };
