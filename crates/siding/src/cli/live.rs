@@ -422,7 +422,8 @@ pub enum CtlCommand {
     SetRate {
         /// The number of the port
         port: u32,
-        /// Packets per second [default: no limit]
+        /// Packets per second, at least 1; `port down` stops a port [default: no limit]
+        #[arg(value_parser = clap::value_parser!(u64).range(1..))]
         rate: Option<u64>,
     },
     /// Show or set the timeouts that the profiles of a table stand for

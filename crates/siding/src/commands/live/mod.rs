@@ -467,7 +467,8 @@ fn ready(
         |program| program.display().to_string(),
     );
     let metrics = metrics.map(|metrics| format!("http://{}/metrics", metrics.address()));
-    let mut text = format!("ready: {program}, {} ports", args.ports.len());
+    let n_ports = args.ports.len();
+    let mut text = format!("ready: {program}, {n_ports} {}", if n_ports == 1 { "port" } else { "ports" });
     if args.ports.is_empty() {
         text.push_str("; `siding ctl port add N@INTERFACE` adds one");
     }
