@@ -201,6 +201,8 @@ fn what_cannot_be_done_is_said() {
     fails(&with(&["--order", "random"]), 2, "in-turn, uniform, zipf");
     fails(&with(&["--duration", "10days"]), 2, "`days` is no unit of time");
     fails(&with(&["--cores", "4096"]), 4, "cannot keep a thread on core 4096");
+    // Before it is known that there is no such interface.
+    fails(&["--tx", "nosuch0", "--cores", "4096"], 4, "cannot keep a thread on core 4096");
     fails(&["--tx", "null:", "--bidirectional"], 2, "--rx");
     fails(&["--tx", "null:", "--from", &path("none.pcap")], 4, "none.pcap: No such file");
     fails(
@@ -222,6 +224,11 @@ fn what_cannot_be_done_is_said() {
     fails(&["search", "--tx", "null:", "--rx", "null:", "--sizes", "63"], 2, "too short");
     let skipped = summary(&["replay", &path("cut.pcap"), "--tx", "null:", "--skip-cut"]);
     assert_eq!(skipped["totals"]["n_sent"], 1);
+    // The second packet is cut by the end of the file.
+    let skipped = summary(&["replay", &path("damaged.pcap"), "--tx", "null:", "--skip-cut"]);
+    assert_eq!(skipped["totals"]["n_sent"], 1);
+    fails(&["replay", &path("empty.pcap"), "--tx", "null:", "--skip-cut"], 2, "it has no packets");
+    fails(&["replay", &path("cut.pcap"), "--tx", "null:", "--rate", "0"], 2, "a rate of zero sends nothing; write");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The clock of all timestamps, waiting, and cores.
 
+use crate::TrafficError;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
@@ -25,6 +26,16 @@ pub(crate) fn wait_towards(now_ns: u64, due_ns: u64) {
         std::thread::sleep(Duration::from_nanos((left_ns - SPIN_NS).min(1_000_000)));
     } else {
         std::hint::spin_loop();
+    }
+}
+
+/// Fails if threads of this process may not run on one of the cores.
+pub fn check_cores(cores: &[usize]) -> Result<(), TrafficError> {
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return Ok(()) };
+    let is_allowed = |core: usize| core < rustix::thread::CpuSet::MAX_CPU && allowed.is_set(core);
+    match cores.iter().find(|core| !is_allowed(**core)) {
+        Some(core) => Err(TrafficError::Core { core: *core, error: std::io::ErrorKind::InvalidInput.into() }),
+        None => Ok(()),
     }
 }
 

@@ -53,9 +53,7 @@ impl FromStr for Rate {
             .map_err(|_| "write a rate in packets/s, such as 1M, or in bits/s, such as 10Gbps".to_owned())?;
         let value = (value * factor).round();
         match value {
-            0.0 => {
-                Err("a rate of zero sends nothing; leave --rate out for as fast as the port takes".to_owned())
-            }
+            0.0 => Err("a rate of zero sends nothing; write a larger one".to_owned()),
             1.0..=1e15 => Ok(make(value as u64)),
             _ => Err("a rate can be 1 to 1e15".to_owned()),
         }

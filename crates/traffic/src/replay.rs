@@ -6,7 +6,9 @@ use crate::rate::{Pacer, Rate};
 use crate::sizes::FRAME_BYTES_MAX;
 use crate::{FCS_BYTES, OptionsError, TrafficError, clock};
 use packet_io::limits::BURST_MAX;
-use packet_io::{BufPool, CaptureWriter, LINK_TYPE_ETHERNET, PacketBuf, PacketReader, Port, PortError};
+use packet_io::{
+    BufPool, CaptureWriter, Damage, LINK_TYPE_ETHERNET, PacketBuf, PacketReader, Port, PortError,
+};
 use serde::Serialize;
 use std::path::Path;
 
@@ -27,7 +29,8 @@ pub struct ReplayOptions {
     pub pace: Pace,
     /// Number of times that the capture is sent; `None` is until somebody stops it.
     pub n_rounds: Option<u64>,
-    /// Leave out packets of which the capture has only the beginning; else they are an error.
+    /// Leave out packets of which the capture has only the beginning, also where the file ends inside one; else they are an
+    /// error.
     pub is_cut_skipped: bool,
     /// Packets per call of the port, at most.
     pub burst_max: usize,
@@ -77,8 +80,18 @@ impl Replay {
         let (mut bytes, mut entries, mut n_skipped, mut number) = (Vec::new(), Vec::<Entry>::new(), 0, 0);
         let mut first_ns = None;
         while let Some(packet) = reader.lend() {
-            let packet = packet?;
             number += 1;
+            let packet = match packet {
+                Err(error)
+                    if options.is_cut_skipped
+                        && number > 1
+                        && matches!(error.damage, Damage::Truncated { .. }) =>
+                {
+                    n_skipped += 1;
+                    break;
+                }
+                packet => packet?,
+            };
             let len = packet.data.len();
             if (len as u64) < u64::from(packet.original_len_bytes) {
                 if options.is_cut_skipped {

@@ -176,7 +176,7 @@ pub struct TrafficRunArgs {
     /// Check the IPv4, UDP and TCP checksums of received packets
     #[arg(long)]
     pub check_checksums: bool,
-    /// Exit with 1 if packets were lost, or if none arrived
+    /// Exit with 1 if packets were lost or refused by the port, or if none arrived
     #[arg(long, requires = "rx")]
     pub fail_on_loss: bool,
     /// One JSON object per second, then one with the results
@@ -248,7 +248,7 @@ pub struct TrafficReplayArgs {
     /// Send the capture so many times; 0 is until SIGINT
     #[arg(long = "loop", value_name = "N", default_value_t = 1)]
     pub rounds: u64,
-    /// Leave out packets of which the capture has only the beginning
+    /// Leave out packets of which the capture has only the beginning, also where the file ends inside one
     #[arg(long)]
     pub skip_cut: bool,
     /// Write what --rx receives to this capture, as pcap or pcapng by its extension

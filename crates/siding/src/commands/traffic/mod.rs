@@ -37,7 +37,7 @@ fn refuse(error: &TrafficError) -> Exit {
 
 fn one(args: &TrafficRunArgs) -> Result<Exit, Exit> {
     let signals = Signals::new();
-    let mut ports = Ports::open(&args.ports)?;
+    let mut ports = Ports::open(&args.ports, &signals)?;
     let flows = args.flows.options();
     let content = match &args.from {
         Some(file) => {
@@ -85,6 +85,13 @@ fn one(args: &TrafficRunArgs) -> Result<Exit, Exit> {
     }
     report::hints(&result, &names, &ports).iter().for_each(|hint| output::warning_line(hint));
     let n_lost = result.totals.n_lost;
+    let sent = result.stations.iter().filter_map(|station| station.sent.as_ref());
+    let n_refused: u64 = sent.map(|sent| sent.n_refused).sum();
+    if args.fail_on_loss && n_refused > 0 {
+        let were = if n_refused == 1 { "packet was" } else { "packets were" };
+        output::error_line(&format!("{} {were} refused by the port", report::grouped(n_refused)));
+        return Ok(Exit::Failed);
+    }
     if args.fail_on_loss && n_lost > 0 {
         let were = if n_lost == 1 { "packet was" } else { "packets were" };
         let part = report::percent(result.totals.loss_ratio);

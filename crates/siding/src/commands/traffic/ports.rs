@@ -1,13 +1,22 @@
 //! The ports of a command, and what they do in a trial.
 
+use super::refuse;
+use super::watch::Signals;
 use crate::cli::{TrafficPort, TrafficPortArgs};
 use crate::output::{self, Exit};
 use dataplane::{PortKind, PortSpec};
 use packet_io::{LinkState, Port, PortId};
+use std::time::{Duration, Instant};
 use traffic::{
     ChecksumCheck, Content, Generator, GeneratorOptions, IdleMode, N_STREAMS_MAX, NullPort, Receiver, Sender,
     Sink, Station, TrafficError, Trial,
 };
+
+/// How long ports may take until they have a link: clients of memif try once a second, network cards negotiate.
+const LINK_PATIENCE: Duration = Duration::from_secs(4);
+
+/// Time between two looks at links.
+const LINK_LOOK: Duration = Duration::from_millis(20);
 
 /// One or two ports.
 pub struct Ports {
@@ -16,6 +25,8 @@ pub struct Ports {
     rx: Option<Box<dyn Port>>,
     is_one: bool,
     names: Vec<String>,
+    /// Names of ports that had no link when everything else was ready.
+    without_link: Vec<String>,
 }
 
 /// Tasks of the ports.
@@ -45,7 +56,9 @@ fn open(port: &TrafficPort, number: u32) -> Result<Box<dyn Port>, Exit> {
 }
 
 impl Ports {
-    pub fn open(args: &TrafficPortArgs) -> Result<Ports, Exit> {
+    /// Opens the ports and waits for their links. A port that stays without one is used all the same, with a warning.
+    pub fn open(args: &TrafficPortArgs, signals: &Signals) -> Result<Ports, Exit> {
+        traffic::check_cores(&args.cores).map_err(|error| refuse(&error))?;
         let is_one = match (&args.tx, &args.rx) {
             (None, None) => {
                 output::error_line(
@@ -64,7 +77,26 @@ impl Ports {
         let rx = args.rx.as_ref().filter(|_| !is_one).map(|port| open(port, 1)).transpose()?;
         let named = |port: &Option<TrafficPort>| port.as_ref().map(name);
         let names = named(&args.tx).into_iter().chain(named(&args.rx).filter(|_| !is_one)).collect();
-        Ok(Ports { tx, rx, is_one, names })
+        let mut ports = Ports { tx, rx, is_one, names, without_link: Vec::new() };
+        ports.wait_for_links(signals);
+        Ok(ports)
+    }
+
+    fn wait_for_links(&mut self, signals: &Signals) {
+        let begin = Instant::now();
+        while !self.not_up().is_empty() && begin.elapsed() < LINK_PATIENCE && !signals.is_end_wanted() {
+            std::thread::sleep(LINK_LOOK);
+        }
+        let hints = link_hints(self.not_up());
+        let without_link: Vec<String> = self.not_up().into_iter().map(|(name, _)| name.to_owned()).collect();
+        hints.iter().for_each(|hint| output::warning_line(hint));
+        self.without_link = without_link;
+    }
+
+    /// Advice on ports that have lost their links since they were opened.
+    pub fn link_hints(&self) -> Vec<String> {
+        let has_lost = |(name, _): &(&str, LinkState)| !self.without_link.iter().any(|told| told == name);
+        link_hints(self.not_up().into_iter().filter(has_lost))
     }
 
     pub fn has_tx(&self) -> bool {
@@ -77,7 +109,7 @@ impl Ports {
     }
 
     /// Ports that are down or gone, by name.
-    pub fn not_up(&self) -> Vec<(&str, LinkState)> {
+    fn not_up(&self) -> Vec<(&str, LinkState)> {
         let ports = self.tx.iter().chain(&self.rx);
         let states = ports.map(|port| port.link_state());
         self.names
@@ -127,6 +159,22 @@ impl Ports {
         }
         Ok(Trial::new(stations))
     }
+}
+
+fn link_hints<'n>(ports: impl IntoIterator<Item = (&'n str, LinkState)>) -> Vec<String> {
+    let hint = |(name, state): (&str, LinkState)| match state {
+        LinkState::Gone => format!("there is no interface {name} any more"),
+        LinkState::Up | LinkState::Down if name.starts_with("dpdk:") => {
+            format!("{name} has no link: does the program at its other end run, with the same socket?")
+        }
+        LinkState::Up | LinkState::Down => {
+            let interface = name.rsplit(':').next().unwrap_or(name);
+            format!(
+                "{name} is down, or has no link; type: sudo ip link set {interface} up, and see to its other end"
+            )
+        }
+    };
+    ports.into_iter().map(hint).collect()
 }
 
 /// The opposite direction: sources and destinations are exchanged, and the stream is the next one.

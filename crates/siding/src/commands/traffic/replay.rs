@@ -20,7 +20,7 @@ pub fn run(args: &TrafficReplayArgs) -> Result<Exit, Exit> {
             Exit::Usage
         })?;
     }
-    let mut ports = Ports::open(&args.ports)?;
+    let mut ports = Ports::open(&args.ports, &signals)?;
     let names = ports.names();
     let trial = trial(args, &mut ports).map_err(|error| refuse(&error))?;
     let watch =

@@ -1,7 +1,6 @@
 //! The results of a trial, for people.
 
 use super::ports::Ports;
-use packet_io::LinkState;
 use std::fmt::Write as _;
 use traffic::{GeneratorResult, Latency, Scaled, SinkResult, Stalls, TrialResult};
 
@@ -194,20 +193,15 @@ pub fn nothing_arrived(name: &str) -> String {
 
 /// Advice on what to check when something did not go as it should.
 pub fn hints(result: &TrialResult, names: &[String], ports: &Ports) -> Vec<String> {
-    let mut hints = Vec::new();
-    for (name, state) in ports.not_up() {
-        hints.push(match state {
-            LinkState::Gone => format!("there is no interface {name} any more"),
-            LinkState::Up | LinkState::Down => {
-                format!("{name} is down, or has no link; type: sudo ip link set {name} up, and see to its other end")
-            }
-        });
-    }
+    let mut hints = ports.link_hints();
     for (station, name) in result.stations.iter().zip(names) {
         let Some(received) = &station.received else { continue };
         let n_known: u64 = received.streams.iter().map(|stream| stream.counts.n_received).sum();
         if received.n_packets == 0 {
-            hints.push(nothing_arrived(name));
+            // A sender that sent nothing has another cause.
+            if result.totals.n_sent > 0 || !ports.has_tx() {
+                hints.push(nothing_arrived(name));
+            }
         } else if n_known == 0 {
             hints.push(format!(
                 "{} packets arrived at {name}, but none with the sequence number of a generator: does a device cut or \

@@ -19,7 +19,7 @@ pub fn run(args: &TrafficSearchArgs) -> Result<Exit, Exit> {
         return Err(Exit::Usage);
     }
     let signals = Signals::new();
-    let mut ports = Ports::open(&args.ports)?;
+    let mut ports = Ports::open(&args.ports, &signals)?;
     let names = ports.names();
     let options = SearchOptions {
         flows: args.flows.options(),
