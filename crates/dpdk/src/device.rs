@@ -13,6 +13,21 @@ use std::ptr::{self, NonNull};
 /// Virtual devices of these drivers change on the interrupt thread.
 const EVENT_DRIVERS: &str = "net_memif";
 
+/// Arguments of the memif driver. With any other word it ignores all of them.
+const MEMIF_ARGUMENTS: [&str; 11] = [
+    "id",
+    "role",
+    "bsize",
+    "rsize",
+    "socket",
+    "socket-abstract",
+    "owner-uid",
+    "owner-gid",
+    "mac",
+    "zero-copy",
+    "secret",
+];
+
 /// A device that is started. Closes with its last port.
 #[derive(Debug)]
 pub(crate) struct Device {
@@ -36,7 +51,13 @@ impl Device {
             return Err(failed(Failure::BadName));
         }
         let host = host::get()?;
+        if let Some(argument) = unknown_argument(device) {
+            return Err(failed(Failure::UnknownArgument { argument, known: &MEMIF_ARGUMENTS }));
+        }
         let is_pci = is_pci_address(name);
+        if is_pci && !is_pci_device(name) {
+            return Err(failed(Failure::NoPciDevice { log: String::new() }));
+        }
         if is_pci && !host.has_huge_pages {
             return Err(failed(Failure::NoHugePages));
         }
@@ -108,6 +129,16 @@ impl Drop for Device {
     }
 }
 
+/// The first argument of a memif device that its driver does not know.
+fn unknown_argument(device: &str) -> Option<String> {
+    let mut words = device.split(',');
+    if !words.next()?.starts_with("net_memif") {
+        return None;
+    }
+    let keys = words.map(|word| word.split('=').next().unwrap_or_default());
+    keys.filter(|key| !key.is_empty() && !MEMIF_ARGUMENTS.contains(key)).map(str::to_owned).next()
+}
+
 /// The path of the socket that the device makes and listens on, if it does.
 fn served_socket(device: &str) -> Option<&str> {
     let driver = device.split(',').next()?;
@@ -154,6 +185,13 @@ pub(crate) fn is_pci_address(name: &str) -> bool {
         && parts.iter().all(is_hex)
         && name.contains('.')
         && (parts[0].len(), parts[1].len(), parts[2].len()) == (2, 2, 1)
+}
+
+/// Returns whether the system has a device of that PCI address.
+fn is_pci_device(address: &str) -> bool {
+    let address = address.strip_prefix("pci:").unwrap_or(address);
+    let domain = if address.matches(':').count() == 1 { "0000:" } else { "" };
+    Path::new("/sys/bus/pci/devices").join(format!("{domain}{address}").to_lowercase()).exists()
 }
 
 /// Drivers of virtual network devices whose names are like the one of `device`, or all of them.
@@ -250,6 +288,19 @@ mod tests {
             ("net_af_packet0,iface=veth0", None),
         ] {
             assert_eq!(served_socket(device), path, "{device}");
+        }
+    }
+
+    #[test]
+    fn arguments_of_memif_are_known() {
+        for (device, unknown) in [
+            ("net_memif0,role=server,socket=/run/m,socket-abstract=no,id=3,rsize=11,bsize=2048", None),
+            ("net_memif0", None),
+            ("net_memif0,role=server,sockt=/run/m", Some("sockt")),
+            ("net_memif0,server", Some("server")),
+            ("net_vhost0,sockt=/run/m", None),
+        ] {
+            assert_eq!(unknown_argument(device).as_deref(), unknown, "{device}");
         }
     }
 

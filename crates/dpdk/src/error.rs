@@ -54,6 +54,11 @@ pub enum Failure {
         n_wanted: u32,
         n_max: u32,
     },
+    /// The driver would take no argument at all because of this one, and not say so.
+    UnknownArgument {
+        argument: String,
+        known: &'static [&'static str],
+    },
     /// The driver refuses the arguments.
     BadArguments {
         log: String,
@@ -133,6 +138,9 @@ impl fmt::Display for Failure {
             }
             Failure::TooManyQueues { n_wanted, n_max } => {
                 write!(f, "{n_wanted} queues are wanted, and the device has {n_max}")
+            }
+            Failure::UnknownArgument { argument, known } => {
+                write!(f, "its driver has no argument `{argument}`; it has {}", known.join(", "))
             }
             Failure::BadArguments { log } => {
                 write!(f, "its driver does not accept the arguments{}. ", quoted(log))?;

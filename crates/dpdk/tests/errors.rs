@@ -41,6 +41,10 @@ fn messages_say_what_mends_it() {
         device("net_ring0", Failure::TooManyQueues { n_wanted: 4, n_max: 1 }),
         device("net_memif0,role=x", Failure::BadArguments { log: log() }),
         device(
+            "net_memif0,sokcet=/run/m",
+            Failure::UnknownArgument { argument: "sokcet".to_owned(), known: &["role", "socket"] },
+        ),
+        device(
             "net_ring0",
             Failure::Other { step: "start it".to_owned(), reason: "no such device".to_owned(), log: log() },
         ),
@@ -76,7 +80,10 @@ fn devices_that_cannot_be_opened_say_why() {
     let Failure::BadArguments { log } = failure("net_memif_role,role=x") else { panic!() };
     assert!(log.contains("Unknown role: x"), "{log}");
     assert!(matches!(failure("net_pcap_word,colour=red"), Failure::BadArguments { .. }));
-    assert!(matches!(failure("ffff:ff:1e.6"), Failure::NoHugePages | Failure::NoPciDevice { .. }));
+    assert!(
+        matches!(failure("net_memif_word,sokcet=/x"), Failure::UnknownArgument { argument, .. } if argument == "sokcet")
+    );
+    assert!(matches!(failure("ffff:ff:1e.6"), Failure::NoPciDevice { .. }));
 
     let first = port("net_null_twice");
     assert_eq!(failure("net_null_twice,size=100"), Failure::InUse);
