@@ -114,6 +114,8 @@ impl Receiver {
 pub enum IdleMode {
     /// Polls, so that packets are seen at once.
     Spin,
+    /// Polls, and lets other threads of its core run in between.
+    Yield,
     /// Sleeps until a packet arrives, and leaves its core to others.
     Wait,
 }
@@ -358,6 +360,7 @@ impl Running<'_, '_> {
                 Some(fd) => drop(waiter.wait([fd], WAIT)),
                 None => std::thread::sleep(Duration::from_micros(100)),
             },
+            _ if self.station.idle == IdleMode::Yield => std::thread::yield_now(),
             _ => std::hint::spin_loop(),
         }
     }
