@@ -28,6 +28,7 @@ pub mod latency;
 mod live;
 mod native;
 mod network;
+mod ports;
 mod programs;
 mod registers;
 pub mod report;

@@ -2,21 +2,17 @@
 //!
 //! Generator and sink share a thread and a core; what is measured has another one. Everything is in one network namespace.
 
-mod pair;
-mod place;
 mod subject;
 
 use crate::args::{BenchLiveArgs, MediumArg};
 use crate::frontend::median;
 use crate::harness::{Goal, Judged};
+use crate::ports::{Pair, Place, Running};
 use crate::report;
 use console::output::{self, Exit};
-use dataplane::{PortKind, PortSpec};
-use pair::Pair;
-use place::Place;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use subject::{FIRST_STATION, Running, SENDER, Subject, Task};
+use subject::{FIRST_STATION, SENDER, Subject, Task};
 use traffic::{
     ChecksumCheck, Content, Control, FlowOptions, FlowOrder, Generator, GeneratorOptions, IdleMode, Mac,
     Ordinal, Range, Rate, Receiver, Sender, Sink, Sizes, Station, Totals, Trial,
@@ -82,7 +78,7 @@ fn measure(args: &BenchLiveArgs) -> Result<(), Exit> {
         output::error_line(&format!("cannot make a directory: {error}"));
         Exit::Environment
     })?;
-    let place = Place::enter(args.over, dir.path())?;
+    let place = Place::enter(args.over, dir.path(), 1)?;
     let mut bench =
         Bench { args, place, trial: Duration::from_secs_f64(trial), figures: Vec::new(), absent: Vec::new() };
     let subjects = Subject::over(args.over);
@@ -112,7 +108,7 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn measure_subject(&mut self, subject: Subject, n_entries: u32, sizes: &[Sizes]) -> Result<(), Exit> {
-        self.place.prepare()?;
+        self.place.prepare(2)?;
         let task = Task {
             place: &self.place,
             n_entries,
@@ -121,7 +117,8 @@ impl Bench<'_> {
             optimise: self.args.measure.cc.optimise,
         };
         let found = subject.start(&task).and_then(|mut running| {
-            let mut pair = self.open(subject, &mut running)?;
+            let log = subject.log(&self.place);
+            let mut pair = Pair::open(&self.place, [0, 1], &mut || running.check(&log))?;
             self.wait(subject, &mut running, &mut pair, n_entries)?;
             sizes
                 .iter()
@@ -138,25 +135,6 @@ impl Bench<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Opens the ports of generator and sink. Those of virtual machines need a subject that has made its sockets.
-    fn open(&self, subject: Subject, running: &mut Running) -> Result<Pair, String> {
-        let begin = Instant::now();
-        let mut open = |i: usize| {
-            let spec = PortSpec { number: i as u32, kind: PortKind::parse(&self.place.far(i))? };
-            loop {
-                running.check(&subject.log(&self.place))?;
-                match spec.open(None) {
-                    Ok(port) => return Ok(port),
-                    Err(error) if self.args.over != MediumArg::Vhost || begin.elapsed() > START => {
-                        return Err(error.to_string());
-                    }
-                    Err(_) => std::thread::sleep(Duration::from_millis(100)),
-                }
-            }
-        };
-        Ok(Pair { tx: open(0)?, rx: open(1)? })
     }
 
     /// Waits until packets come through.
@@ -216,13 +194,16 @@ impl Bench<'_> {
         rate: Rate,
         duration: Duration,
     ) -> Result<Totals, String> {
-        let first = Mac(FIRST_STATION);
+        let (first, options) = (Mac(FIRST_STATION), FlowOptions::ipv4());
         let flows = FlowOptions {
             n_flows: n_entries,
             order: FlowOrder::Uniform,
             src_mac: Range::single(Mac(SENDER)),
             dst_mac: Range::new(first, first.plus(u64::from(n_entries) - 1))?,
-            ..FlowOptions::ipv4()
+            // Flows differ in the station alone.
+            src_ip: Range::single(options.src_ip.first()),
+            src_port: Range::single(options.src_port.first()),
+            ..options
         };
         let generator = GeneratorOptions {
             content: Content::Flows { flows, sizes: sizes.clone() },
@@ -296,11 +277,7 @@ impl Bench<'_> {
 
     fn show(&self) -> Result<(), Exit> {
         let goals = self.goals();
-        let medium = match self.place.medium {
-            MediumArg::Veth => "veth",
-            MediumArg::Memif => "memif",
-            MediumArg::Vhost => "vhost-user",
-        };
+        let medium = self.place.medium.name();
         let notes = [
             "Rates are packets that arrive in a second while the generator sends as fast as it can; delays are at half of that rate.",
             "Generator and sink share a core with what the kernel does for the packets that they send.",

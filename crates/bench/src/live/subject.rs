@@ -1,13 +1,13 @@
 //! Programs that are measured: this one, and others in its place.
 
-use super::place::{NEAR, Place};
 use crate::args::MediumArg;
 use crate::network::run;
+use crate::ports::{OwnSwitch, Place, Running, write};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 const L2: &str = include_str!("../../peers/l2.p4");
@@ -37,50 +37,6 @@ pub(super) enum Subject {
     OvsUserspace,
     OvsDpdk,
     Bmv2,
-}
-
-/// Processes and interfaces of a subject, which go with this.
-#[derive(Debug, Default)]
-pub(super) struct Running {
-    children: Vec<Child>,
-    /// Commands that undo what was set up.
-    undo: Vec<Vec<String>>,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        for child in self.children.iter_mut().rev() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-        for command in self.undo.iter().filter(|command| !command.is_empty()) {
-            let _ = run(Command::new(&command[0]).args(&command[1..]), &command.join(" "), "");
-        }
-    }
-}
-
-impl Running {
-    /// Fails with what the process said if it has ended.
-    pub(super) fn check(&mut self, log: &Path) -> Result<(), String> {
-        for child in &mut self.children {
-            if child.try_wait().is_ok_and(|ended| ended.is_some()) {
-                let said = fs::read_to_string(log).unwrap_or_default();
-                let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it has ended");
-                return Err(last.trim().to_owned());
-            }
-        }
-        Ok(())
-    }
-
-    fn start(&mut self, command: &mut Command, log: &Path) -> Result<(), String> {
-        let file = fs::OpenOptions::new().create(true).append(true).open(log).map_err(|e| e.to_string())?;
-        let also = file.try_clone().map_err(|e| e.to_string())?;
-        // Testpmd ends at the end of its input.
-        command.stdin(Stdio::piped()).stdout(file).stderr(also);
-        let program = command.get_program().to_string_lossy().into_owned();
-        self.children.push(command.spawn().map_err(|error| format!("cannot start {program}: {error}"))?);
-        Ok(())
-    }
 }
 
 /// Instructions for a subject.
@@ -141,12 +97,12 @@ impl Subject {
     pub(super) fn start(self, task: &Task<'_>) -> Result<Running, String> {
         let log = self.log(task.place);
         let mut running = Running::default();
+        let near = [0, 1].map(|i| task.place.near_interface(i));
         match self {
-            Subject::SidingXdp => siding(task, NEAR.map(|near| format!("afxdp:{near}")), &log, &mut running)?,
-            Subject::SidingPacket => siding(task, NEAR.map(str::to_owned), &log, &mut running)?,
+            Subject::SidingXdp => siding(task, near.map(|near| format!("afxdp:{near}")), &log, &mut running)?,
+            Subject::SidingPacket => siding(task, near, &log, &mut running)?,
             Subject::SidingDpdk => {
-                let ports = [0, 1].map(|i| format!("dpdk:{}", task.place.near_device(i, "")));
-                siding(task, ports, &log, &mut running)?;
+                siding(task, [0, 1].map(|i| task.place.near(i)), &log, &mut running)?;
             }
             Subject::TestpmdXdp => testpmd(task, "net_af_xdp", &log, &mut running)?,
             Subject::TestpmdPacket => testpmd(task, "net_af_packet", &log, &mut running)?,
@@ -171,36 +127,25 @@ fn sender() -> u64 {
     SENDER.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
-}
-
 fn siding(task: &Task<'_>, ports: [String; 2], log: &Path, running: &mut Running) -> Result<(), String> {
-    let dir = &task.place.dir;
-    let (program, entries) = (dir.join("l2.p4"), dir.join("entries.stf"));
-    write(&program, L2)?;
-    let mut text = format!("add L2Ingress.smac hdr.ethernet.srcAddr:{:#014x} NoAction()\n", sender());
+    let mut entries = format!("add L2Ingress.smac hdr.ethernet.srcAddr:{:#014x} NoAction()\n", sender());
     for n in 0..task.n_entries {
         let _ = writeln!(
-            text,
+            entries,
             "add L2Ingress.dmac hdr.ethernet.dstAddr:{:#014x} L2Ingress.forward(port:1)",
             station(n)
         );
     }
-    write(&entries, &text)?;
-    let own = std::env::current_exe().map_err(|error| error.to_string())?;
-    let [first, second] = ports;
-    let mut command = Command::new(own);
-    command
-        .arg("switch")
-        .arg(&program)
-        .args(["--backend", "native", "--metrics-addr", "off", "--log-level", "error", "--entries"])
-        .arg(&entries)
-        .arg("--ctl-socket")
-        .arg(dir.join("ctl"))
-        .args(["-i", &format!("0@{first}"), "-i", &format!("1@{second}")])
-        .args(["--cores", &task.core.to_string(), "--wait", "busy", "-O", &task.optimise.to_string()]);
-    running.start(&mut command, log)
+    let switch = OwnSwitch {
+        dir: &task.place.dir,
+        program: L2,
+        entries: &entries,
+        ports: &ports,
+        cores: &[task.core],
+        optimise: task.optimise,
+        options: &[],
+    };
+    switch.start(log, running)
 }
 
 fn testpmd(task: &Task<'_>, driver: &str, log: &Path, running: &mut Running) -> Result<(), String> {
@@ -228,14 +173,15 @@ fn bridge(task: &Task<'_>, running: &mut Running) -> Result<(), String> {
     let ip = |command: &str| run(Command::new("ip").args(command.split(' ')), command, "");
     ip("link add br0 type bridge mcast_snooping 0")?;
     running.undo.push("ip link del br0".split(' ').map(str::to_owned).collect());
-    for near in NEAR {
+    let near = [0, 1].map(|i| task.place.near_interface(i));
+    for near in &near {
         ip(&format!("link set dev {near} master br0"))?;
     }
     ip("link set dev br0 addrgenmode none arp off")?;
     ip("link set dev br0 up")?;
     let mut text = String::new();
     for n in 0..task.n_entries {
-        let _ = writeln!(text, "fdb add {} dev {} master static", colons(station(n)), NEAR[1]);
+        let _ = writeln!(text, "fdb add {} dev {} master static", colons(station(n)), near[1]);
     }
     run(Command::new("bridge").args(["-batch", "-"]), "bridge -batch -", &text)
 }
@@ -295,7 +241,7 @@ fn ovs(subject: Subject, task: &Task<'_>, log: &Path, running: &mut Running) -> 
     daemon.arg(&remote).arg("--no-chdir");
     running.start(&mut daemon, log)?;
     vsctl(&["add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "fail-mode=secure"])?;
-    for (i, near) in NEAR.iter().enumerate() {
+    for (i, near) in (0..2).map(|i| (i, task.place.near_interface(i))) {
         let number = format!("ofport_request={}", i + 1);
         if subject == Subject::OvsDpdk {
             let port = task.place.socket(i);
@@ -312,7 +258,7 @@ fn ovs(subject: Subject, task: &Task<'_>, log: &Path, running: &mut Running) -> 
                 &number,
             ])?;
         } else {
-            vsctl(&["add-port", "br0", near, "--", "set", "Interface", near, &number])?;
+            vsctl(&["add-port", "br0", &near, "--", "set", "Interface", &near, &number])?;
         }
     }
     let mut flows = String::new();
@@ -353,7 +299,7 @@ fn bmv2(task: &Task<'_>, log: &Path, running: &mut Running) -> Result<(), String
     }
     let mut command = Command::new("taskset");
     command.args(["-c", &task.core.to_string(), BMV2]);
-    for (i, near) in NEAR.iter().enumerate() {
+    for (i, near) in (0..2).map(|i| (i, task.place.near_interface(i))) {
         command.args(["-i", &format!("{i}@{near}")]);
     }
     command.arg(&path);

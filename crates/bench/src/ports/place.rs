@@ -7,43 +7,41 @@ use nix::sched::{CloneFlags, unshare};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Interfaces at the switch.
-pub(super) const NEAR: [&str; 2] = ["s0", "s1"];
-/// Interfaces of the generator, which sends on the first and receives on the second.
-const FAR: [&str; 2] = ["g0", "g1"];
-
-/// A medium, with a directory for sockets.
+/// A medium with numbered ports, and a directory for sockets.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) medium: MediumArg,
-    pub(super) dir: PathBuf,
+pub struct Place {
+    pub medium: MediumArg,
+    pub dir: PathBuf,
+    /// Queues of each port.
+    pub n_queues: usize,
 }
 
 impl Place {
     /// Moves the calling thread, and what it starts, into a network of its own.
-    pub(super) fn enter(medium: MediumArg, dir: &Path) -> Result<Place, Exit> {
+    pub fn enter(medium: MediumArg, dir: &Path, n_queues: usize) -> Result<Place, Exit> {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|error| {
             output::error_line(&format!(
-                "cannot make a network namespace: {error}; `siding bench live` needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN)"
+                "cannot make a network namespace: {error}; real ports need root (CAP_SYS_ADMIN and CAP_NET_ADMIN)"
             ));
             Exit::Environment
         })?;
         ip("link set lo up")?;
-        Ok(Place { medium, dir: dir.to_owned() })
+        Ok(Place { medium, dir: dir.to_owned(), n_queues })
     }
 
-    /// Makes what has to be there before a subject starts. Interfaces are new for each one.
-    pub(super) fn prepare(&self) -> Result<(), Exit> {
+    /// Makes new interfaces, or removes old sockets, before a subject starts.
+    pub fn prepare(&self, n_ports: usize) -> Result<(), Exit> {
         if self.medium != MediumArg::Veth {
-            for socket in (0..2).map(|i| self.socket(i)) {
+            for socket in (0..n_ports).map(|i| self.socket(i)) {
                 let _ = std::fs::remove_file(socket);
             }
             return Ok(());
         }
-        for (near, far) in NEAR.iter().zip(FAR) {
-            let _ = run(Command::new("ip").args(["link", "del", near]), "ip link del", "");
-            ip(&format!("link add {near} type veth peer name {far}"))?;
-            for end in [near, far] {
+        for (near, far) in (0..n_ports).map(|i| (self.near_interface(i), self.far_interface(i))) {
+            let _ = run(Command::new("ip").args(["link", "del", &near]), "ip link del", "");
+            let queues = format!("numrxqueues {0} numtxqueues {0}", self.n_queues);
+            ip(&format!("link add {near} {queues} type veth peer name {far} {queues}"))?;
+            for end in [&near, &far] {
                 // Nobody but the generator talks.
                 ip(&format!("link set dev {end} addrgenmode none arp off"))?;
                 ip(&format!("link set dev {end} up"))?;
@@ -52,28 +50,57 @@ impl Place {
         Ok(())
     }
 
+    /// An interface at the switch.
+    pub fn near_interface(&self, i: usize) -> String {
+        format!("s{i}")
+    }
+
+    /// The other end of that interface, at the generator or sink.
+    fn far_interface(&self, i: usize) -> String {
+        format!("g{i}")
+    }
+
     /// The socket of a pair of ports in shared memory.
-    pub(super) fn socket(&self, i: usize) -> PathBuf {
+    pub fn socket(&self, i: usize) -> PathBuf {
         self.dir.join(format!("port{i}"))
     }
 
-    /// The port of the generator (0) or of the sink (1), as [`dataplane::PortKind::parse`] reads it.
-    pub(super) fn far(&self, i: usize) -> String {
+    /// A port of the generator or sink, as [`dataplane::PortKind::parse`] reads it.
+    pub fn far(&self, i: usize) -> String {
         let socket = self.socket(i).display().to_string();
         match self.medium {
-            MediumArg::Veth => format!("afxdp:{}", FAR[i]),
+            MediumArg::Veth => format!("afxdp:{}", self.far_interface(i)),
             MediumArg::Memif => format!("dpdk:net_memif{i},role=client,socket={socket},socket-abstract=no"),
             MediumArg::Vhost => format!("dpdk:net_virtio_user{i},path={socket},queue_size=1024"),
         }
     }
 
+    /// A port of Siding's switch: AF_XDP over interfaces, otherwise DPDK.
+    pub fn near(&self, i: usize) -> String {
+        match self.medium {
+            MediumArg::Veth => format!("afxdp:{}", self.near_interface(i)),
+            MediumArg::Memif | MediumArg::Vhost => format!("dpdk:{}", self.near_device(i, "")),
+        }
+    }
+
     /// A device of DPDK at the switch, with the driver for interfaces of the kernel.
-    pub(super) fn near_device(&self, i: usize, driver: &str) -> String {
+    pub fn near_device(&self, i: usize, driver: &str) -> String {
         let socket = self.socket(i).display().to_string();
         match self.medium {
-            MediumArg::Veth => format!("{driver}{i},iface={}", NEAR[i]),
+            MediumArg::Veth => format!("{driver}{i},iface={}", self.near_interface(i)),
             MediumArg::Memif => format!("net_memif{i},role=server,socket={socket},socket-abstract=no"),
             MediumArg::Vhost => format!("net_vhost{i},iface={socket}"),
+        }
+    }
+}
+
+impl MediumArg {
+    /// Name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            MediumArg::Veth => "veth",
+            MediumArg::Memif => "memif",
+            MediumArg::Vhost => "vhost-user",
         }
     }
 }
