@@ -304,6 +304,12 @@ pub struct BenchAsyncArgs {
     /// A figure of the paper; takes two cores
     #[arg(long, value_enum, value_name = "N")]
     pub figure: Option<AsyncFigureArg>,
+    /// With --figure 5 or 6: measure rates without loss through ports of this kind, too, as root; a switch in a process of its own
+    #[arg(long, value_enum, value_name = "MEDIUM", requires = "figure")]
+    pub over: Option<MediumArg>,
+    /// With --over: length of a trial in seconds [default: 0.5, with --quick 0.05]
+    #[arg(long, value_name = "SECONDS")]
+    pub trial: Option<f64>,
     /// A real extern at an offload worker, compared with its library alone; takes two cores
     #[arg(long = "extern", value_enum, value_name = "NAME", conflicts_with_all = ["figure", "breakdown"])]
     pub with_extern: Option<AsyncExternArg>,

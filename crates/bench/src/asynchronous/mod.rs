@@ -2,6 +2,8 @@
 
 mod figures;
 mod gcm;
+mod placement;
+mod ports;
 
 use crate::args::{AsyncExternArg, AsyncFigureArg, BenchAsyncArgs};
 use crate::examples::Example;
@@ -107,6 +109,10 @@ fn measure(args: &BenchAsyncArgs) -> Result<(), Exit> {
         output::error_line("worker and offload worker need a core each, and there is one");
         return Err(Exit::Environment);
     }
+    if args.over.is_none() && args.trial.is_some() {
+        output::error_line("--trial is for --over: over memory trials have a length of their own");
+        return Err(Exit::Usage);
+    }
     if let Some(AsyncExternArg::AesGcm) = args.with_extern {
         return gcm::measure(args);
     }
@@ -126,13 +132,19 @@ fn measure(args: &BenchAsyncArgs) -> Result<(), Exit> {
                 true => (figure.quick_shares, figure.quick_costs),
                 false => (figure.shares, figure.costs),
             };
+            // Ports come first: they are what may be missing.
+            let over = args.over.map(|over| ports::measure(args, arg, over, shares, costs)).transpose()?;
             let options = [figure.what, "--shares", shares, "--costs", costs, "--runs", &runs];
             let mut lines = harness::run(&program, &options.map(str::to_owned))?;
             if arg == AsyncFigureArg::Auto {
                 let options = ["--steps", "--runs", &runs, "--ms", STEP_MS];
                 lines.extend(harness::run(&program, &options.map(str::to_owned))?);
             }
-            (figure.report)(lines).show("async", "path", &args.measure)
+            let mut report = (figure.report)(lines.clone());
+            if let Some(over) = over {
+                over.add_to(&mut report, &lines, arg);
+            }
+            report.show("async", "path", &args.measure)
         }
     }
 }

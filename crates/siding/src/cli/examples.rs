@@ -608,6 +608,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("siding bench async", "cost of suspending and resuming a packet"),
             ("siding bench async --figure 3 --quick --svg figure3.svg", "a published figure"),
+            ("siding bench async --figure 6 --over memif --quick", "through real ports, too (DPDK, root)"),
         ],
     ),
     (
