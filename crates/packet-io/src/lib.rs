@@ -53,7 +53,7 @@ pub use frame::FrameSource;
 pub use interface_error::{InterfaceCause, InterfaceError};
 #[cfg(target_os = "linux")]
 pub use live::{
-    AfPacketOptions, AfPacketPort, TapOptions, TapPort, Waiter, XdpCopy, XdpOptions, XdpPort,
+    AfPacketOptions, AfPacketPort, TapOptions, TapPort, Waiter, XdpCopy, XdpForwarder, XdpOptions, XdpPort,
     interface_names, n_rx_queues, wait_for_input,
 };
 pub use memory_port::MemoryPort;

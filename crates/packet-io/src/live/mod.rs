@@ -24,4 +24,4 @@ pub use af_packet::{AfPacketOptions, AfPacketPort};
 pub use interface::{interface_names, n_rx_queues};
 pub use tap::{TapOptions, TapPort};
 pub use wait::{Waiter, wait_for_input};
-pub use xdp::{XdpCopy, XdpOptions, XdpPort};
+pub use xdp::{XdpCopy, XdpForwarder, XdpOptions, XdpPort};

@@ -2,8 +2,8 @@
 
 use crate::namespace::{DEADLINE, Driven, in_namespace, ip, is_ours, open, packet, veth_pair};
 use packet_io::{
-    AfPacketOptions, AfPacketPort, BufPool, BufPoolOptions, LinkState, PacketBuf, Port, PortId, XdpCopy,
-    XdpOptions, XdpPort, wait_for_input,
+    AfPacketOptions, AfPacketPort, BufPool, BufPoolOptions, InterfaceCause, LinkState, PacketBuf, Port,
+    PortId, XdpCopy, XdpForwarder, XdpOptions, XdpPort, wait_for_input,
 };
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -54,6 +54,29 @@ fn bursts_cross_a_cable_byte_for_byte() {
         ] {
             cross(&mut open_xdp_with(1, "va", options), &mut open_xdp_with(2, "vb", options));
         }
+    });
+}
+
+#[test]
+fn the_kernel_forwards_between_two_interfaces() {
+    in_namespace(|| {
+        veth_pair("va", "vb", 1500);
+        veth_pair("vc", "vd", 1500);
+        let (mut a, mut d) = (open_xdp(1, "va"), open_xdp(2, "vd"));
+        let forwarder = XdpForwarder::between(["vb", "vc"]).unwrap();
+        for n_bytes in [60, 61, 1000, 1514] {
+            a.send([packet(n_bytes, 1)]);
+            assert_eq!(d.receive_n(1, is_ours), [packet(n_bytes, 1)]);
+            d.send([packet(n_bytes, 2)]);
+            assert_eq!(a.receive_n(1, is_ours), [packet(n_bytes, 2)]);
+        }
+        let taken = XdpForwarder::between(["vb", "vc"]).unwrap_err();
+        assert!(matches!(taken.cause, InterfaceCause::OtherXdpProgram), "{taken}");
+        drop(forwarder);
+        a.send([packet(60, 3)]);
+        assert!(d.receive(is_ours).is_empty());
+        let absent = XdpForwarder::between(["vb", "nowhere"]).unwrap_err();
+        assert!(matches!(absent.cause, InterfaceCause::NotFound { .. }), "{absent}");
     });
 }
 

@@ -5,6 +5,7 @@
 //! - `pieces`: packets that come in several frames;
 //! - `program`: the XDP program that hands packets to the sockets.
 
+mod forwarder;
 mod pieces;
 mod program;
 mod region;
@@ -18,6 +19,7 @@ use crate::limits::{FRAME_BYTES_MAX, JUMBO_BYTES_MAX};
 use crate::{
     BufPool, InterfaceCause, InterfaceError, LinkState, PacketBuf, Port, PortError, PortId, PortStats,
 };
+pub use forwarder::XdpForwarder;
 use program::Redirect;
 use region::{FRAME_BYTES, HEADROOM_BYTES, Region};
 pub use socket::XdpCopy;

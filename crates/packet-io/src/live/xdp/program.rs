@@ -1,4 +1,4 @@
-//! The XDP program that hands packets of an interface to sockets, loaded with bpf(2).
+//! XDP programs, loaded with bpf(2): one hands packets of an interface to sockets, one sends them out of another interface.
 //!
 //! Numbers and layouts are those of linux/bpf.h.
 
@@ -17,6 +17,7 @@ const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 
 const XDP_PASS: i32 = 2;
+const BPF_FUNC_REDIRECT: i32 = 23;
 const BPF_FUNC_REDIRECT_MAP: i32 = 51;
 /// Offset of `rx_queue_index` in `struct xdp_md`.
 const RX_QUEUE_INDEX: i16 = 16;
@@ -25,7 +26,7 @@ const BPF_PSEUDO_MAP_FD: u8 = 1;
 /// `struct bpf_insn`: operation, registers (destination in the low half), offset, constant.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Instruction {
+pub(super) struct Instruction {
     code: u8,
     registers: u8,
     offset: i16,
@@ -36,19 +37,30 @@ const fn instruction(code: u8, to: u8, from: u8, offset: i16, constant: i32) -> 
     Instruction { code, registers: to | from << 4, offset, constant }
 }
 
+const LOAD_32: u8 = 0x61;
+const LOAD_CONSTANT_64: u8 = 0x18;
+const MOVE_CONSTANT: u8 = 0xb7;
+const CALL: u8 = 0x85;
+const EXIT: u8 = 0x95;
+
 /// `return bpf_redirect_map(&map, ctx->rx_queue_index, XDP_PASS)`: queues without a socket belong to the system.
-fn instructions(map: RawFd) -> [Instruction; 6] {
-    const LOAD_32: u8 = 0x61;
-    const LOAD_CONSTANT_64: u8 = 0x18;
-    const MOVE_CONSTANT: u8 = 0xb7;
-    const CALL: u8 = 0x85;
-    const EXIT: u8 = 0x95;
+fn to_sockets(map: RawFd) -> [Instruction; 6] {
     [
         instruction(LOAD_32, 2, 1, RX_QUEUE_INDEX, 0),
         instruction(LOAD_CONSTANT_64, 1, BPF_PSEUDO_MAP_FD, 0, map),
         instruction(0, 0, 0, 0, 0),
         instruction(MOVE_CONSTANT, 3, 0, 0, XDP_PASS),
         instruction(CALL, 0, 0, 0, BPF_FUNC_REDIRECT_MAP),
+        instruction(EXIT, 0, 0, 0, 0),
+    ]
+}
+
+/// `return bpf_redirect(interface, 0)`.
+pub(super) fn to_interface(interface: i32) -> [Instruction; 4] {
+    [
+        instruction(MOVE_CONSTANT, 1, 0, 0, interface),
+        instruction(MOVE_CONSTANT, 2, 0, 0, 0),
+        instruction(CALL, 0, 0, 0, BPF_FUNC_REDIRECT),
         instruction(EXIT, 0, 0, 0, 0),
     ]
 }
@@ -136,14 +148,8 @@ impl Redirect {
             inner_map: 0,
         };
         let map = owned(bpf(BPF_MAP_CREATE, &mut attributes)?);
-        let program = load(&map)?;
-        let mut attributes = LinkCreate {
-            program: program.as_raw_fd() as u32,
-            interface: interface as u32,
-            attach_type: BPF_XDP,
-            flags: if is_generic { XDP_FLAGS_SKB_MODE } else { 0 },
-        };
-        let link = owned(bpf(BPF_LINK_CREATE, &mut attributes)?);
+        let program = load(&to_sockets(map.as_raw_fd()))?;
+        let link = link(&program, interface, is_generic)?;
         Ok(Redirect { map, _link: link })
     }
 
@@ -160,9 +166,19 @@ impl Redirect {
     }
 }
 
-/// Loads the program, where the kernel can with leave to see packets in several pieces.
-fn load(map: &OwnedFd) -> io::Result<OwnedFd> {
-    let instructions = instructions(map.as_raw_fd());
+/// Attaches a program to an interface. Closing the result detaches it.
+pub(super) fn link(program: &OwnedFd, interface: i32, is_generic: bool) -> io::Result<OwnedFd> {
+    let mut attributes = LinkCreate {
+        program: program.as_raw_fd() as u32,
+        interface: interface as u32,
+        attach_type: BPF_XDP,
+        flags: if is_generic { XDP_FLAGS_SKB_MODE } else { 0 },
+    };
+    bpf(BPF_LINK_CREATE, &mut attributes).map(owned)
+}
+
+/// Loads a program, where the kernel can with leave to see packets in several pieces.
+pub(super) fn load(instructions: &[Instruction]) -> io::Result<OwnedFd> {
     let mut name = [0; 16];
     name[..6].copy_from_slice(b"siding");
     // The program calls no function that the kernel keeps for programs under its own license.
