@@ -57,12 +57,28 @@ pub enum MediumArg {
     Vhost,
 }
 
+/// Programs of `bench live`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LiveProgramArg {
+    /// A layer-2 switch: two exact tables
+    L2,
+    /// A router: the longest prefix, new addresses, time to live and checksum
+    Router,
+    /// An access list: a ternary table over the five-tuple, then forwarding
+    Acl,
+    /// Address translation: another source address and port, with both checksums
+    Nat,
+}
+
 #[derive(Debug, Args)]
 pub struct BenchLiveArgs {
     /// The way between the switch and the generator
     #[arg(long, value_enum, value_name = "MEDIUM", default_value = "veth")]
     pub over: MediumArg,
-    /// Stations that the switch knows, each with a flow (repeatable) [default: 10 and 100000, with --quick 10]
+    /// What the switch does; others are measured with equal rules where they have them
+    #[arg(long, value_enum, value_name = "PROGRAM", default_value = "l2")]
+    pub program: LiveProgramArg,
+    /// Stations, routes, rules or translations that the switch knows (repeatable) [default: 10 and 100000, with --quick 10]
     #[arg(long = "entries", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub entries: Vec<u32>,
     /// Lengths of frames in bytes, with check sequence, or `imix` (repeatable) [default: 64, 512, 1518 and imix, with --quick 64]
@@ -77,9 +93,15 @@ pub struct BenchLiveArgs {
     /// Core of the generator and sink
     #[arg(long, value_name = "CORE", default_value_t = 0)]
     pub generator_core: usize,
-    /// Core of what is measured
+    /// Core of what is measured, and the first of several
     #[arg(long, value_name = "CORE", default_value_t = 1)]
     pub core: usize,
+    /// Threads of what is measured, on cores from --core on; each has a queue of each port
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub workers: u8,
+    /// Search the highest rate without loss (RFC 2544), too, and measure delays at half of it
+    #[arg(long)]
+    pub zero_loss: bool,
     #[command(flatten)]
     pub measure: MeasureArgs,
 }

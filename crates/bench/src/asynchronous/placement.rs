@@ -1,14 +1,5 @@
 //! Cores for generators, workers and offload workers.
 
-use nix::sched::{CpuSet, sched_getaffinity};
-use nix::unistd::Pid;
-
-/// Cores that this process may use.
-pub(super) fn cores() -> Vec<usize> {
-    let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return vec![0] };
-    (0..CpuSet::count()).filter(|core| set.is_set(*core).unwrap_or(false)).collect()
-}
-
 /// Workers that have a core each, beside a core for the generator of each and one for each offload worker. One worker is always
 /// possible, since an offload worker can share a core.
 pub(super) fn n_workers_max(n_cores: usize, n_offload_workers: usize) -> usize {

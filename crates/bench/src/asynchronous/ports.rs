@@ -4,11 +4,11 @@
 //! `siding switch` runs the program of the other figures in a process of its own. Each worker has a port where packets come in,
 //! a port where they leave, and a thread that is generator and sink.
 
-use super::placement::{Placement, cores, n_workers_max};
+use super::placement::{Placement, n_workers_max};
 use crate::args::{AsyncFigureArg, BenchAsyncArgs, MediumArg};
 use crate::frontend::median;
 use crate::harness::Report;
-use crate::ports::{OwnSwitch, Pair, Place, Running};
+use crate::ports::{OwnSwitch, Pair, Place, Running, allowed_cores};
 use crate::report::{Line, rounded, short};
 use console::output::{self, Exit};
 use serde_json::json;
@@ -118,7 +118,7 @@ pub(super) fn measure(
                 place: Place::enter(over, dir.path(), 1)?,
                 points,
                 trial: Duration::from_secs_f64(trial),
-                cores: cores(),
+                cores: allowed_cores(),
             };
             bench.measure(setups)
         });
@@ -240,6 +240,7 @@ impl Bench<'_> {
         let switch = OwnSwitch {
             dir: &self.place.dir,
             program: super::P4,
+            includes: &[],
             entries: &entries(&self.points, n),
             ports: &ports,
             cores: &placement.workers,
@@ -249,7 +250,7 @@ impl Bench<'_> {
         let (log, mut running) = (self.log(), Running::default());
         switch.start(&log, &mut running)?;
         let mut pairs = (0..n)
-            .map(|worker| Pair::open(&self.place, [worker, n + worker], &mut || running.check(&log)))
+            .map(|worker| Pair::open(&self.place, [worker, n + worker], 1, &mut || running.check(&log)))
             .collect::<Result<Vec<_>, _>>()?;
         let mut traffic = Traffic { bench: self, placement, pairs: &mut pairs };
         traffic.wait(&mut running)?;

@@ -1,27 +1,34 @@
 //! `siding bench live`: packets through two ports of a switch in a process of its own, beside other programs in its place.
 //!
-//! Generator and sink share a thread and a core; what is measured has another one. Everything is in one network namespace.
+//! Generator and sink share a thread and a core; what is measured has others. Everything is in one network namespace. Before a
+//! subject is measured, `check` looks at the packets that it lets through.
 
+mod check;
+mod program;
 mod subject;
 
-use crate::args::{BenchLiveArgs, MediumArg};
+use crate::args::{BenchLiveArgs, LiveProgramArg, MediumArg};
 use crate::frontend::median;
 use crate::harness::{Goal, Judged};
-use crate::ports::{Pair, Place, Running};
+use crate::ports::{Pair, Place, Running, allowed_cores};
 use crate::report;
 use console::output::{self, Exit};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use subject::{FIRST_STATION, SENDER, Subject, Task};
+use subject::{Subject, Task};
 use traffic::{
-    ChecksumCheck, Content, Control, FlowOptions, FlowOrder, Generator, GeneratorOptions, IdleMode, Mac,
-    Ordinal, Range, Rate, Receiver, Sender, Sink, Sizes, Station, Totals, Trial,
+    ChecksumCheck, Content, Control, Generator, GeneratorOptions, IdleMode, Rate, Receiver, SearchOptions,
+    Sender, Sink, Sizes, Station, Totals, TrafficError, Trial, TrialResult,
 };
 
 /// How long a subject may take until packets come through.
 const START: Duration = Duration::from_secs(60);
 /// Packets a second of the first packets.
 const GENTLE: Rate = Rate::PacketsPerS(20_000);
+/// A rate without loss is known to this part of itself.
+const RESOLUTION: f64 = 0.02;
+/// Packets that come later count as lost.
+const DRAIN: Duration = Duration::from_millis(50);
 
 /// The result of one subject with frames of one size and so many entries.
 #[derive(Debug)]
@@ -32,7 +39,9 @@ struct Figure {
     /// Received packets a second when the generator sends as fast as it can; median of the trials, least, most.
     flood: [f64; 3],
     offered: f64,
-    /// At half of that rate.
+    /// The highest rate without loss, if it was searched; the inner `None` means that packets were lost at every rate.
+    zero_loss: Option<Option<f64>>,
+    /// At half of the rate without loss, or of the other one.
     half: Totals,
 }
 
@@ -74,33 +83,69 @@ fn measure(args: &BenchLiveArgs) -> Result<(), Exit> {
     if !(0.05..=600.0).contains(&trial) {
         return Err(refused(&format!("--trial is {trial} seconds; it can be 0.05 to 600")));
     }
+    let cores = worker_cores(args, &allowed_cores())?;
     let dir = tempfile::tempdir().map_err(|error| {
         output::error_line(&format!("cannot make a directory: {error}"));
         Exit::Environment
     })?;
-    let place = Place::enter(args.over, dir.path(), 1)?;
-    let mut bench =
-        Bench { args, place, trial: Duration::from_secs_f64(trial), figures: Vec::new(), absent: Vec::new() };
+    let place = Place::enter(args.over, dir.path(), cores.len())?;
+    let mut bench = Bench {
+        args,
+        place,
+        cores,
+        trial: Duration::from_secs_f64(trial),
+        figures: Vec::new(),
+        absent: Vec::new(),
+    };
     let subjects = Subject::over(args.over);
     let is_wanted = |subject: &Subject| {
         args.only.is_empty() || args.only.iter().any(|name| subject.name().starts_with(name.as_str()))
     };
-    if !subjects.iter().any(is_wanted) {
-        let names: Vec<_> = subjects.iter().map(|subject| subject.name()).collect();
+    let can_run = |subject: &&Subject| subject.can_run(args.program);
+    if !subjects.iter().filter(can_run).any(is_wanted) {
+        let names: Vec<_> = subjects.iter().filter(can_run).map(|subject| subject.name()).collect();
         return Err(refused(&format!("--only names nothing that is measured here: {}", names.join(", "))));
     }
     for (i, n_entries) in entries.iter().enumerate() {
-        for subject in subjects.iter().filter(|subject| is_wanted(subject) && (i == 0 || subject.has_table()))
-        {
+        let subjects = subjects.iter().filter(can_run);
+        for subject in subjects.filter(|subject| is_wanted(subject) && (i == 0 || subject.has_table())) {
             bench.measure_subject(*subject, *n_entries, &sizes)?;
         }
     }
     bench.show()
 }
 
+/// Cores of the workers: the first one and those that follow, without the generator's.
+fn worker_cores(args: &BenchLiveArgs, allowed: &[usize]) -> Result<Vec<usize>, Exit> {
+    let n_workers = usize::from(args.workers);
+    if n_workers == 1 {
+        return Ok(vec![args.core]);
+    }
+    let cores = cores_from(args.core, args.generator_core, allowed);
+    if cores.len() < n_workers {
+        output::error_line(&format!(
+            "--workers {n_workers} needs {n_workers} cores from core {} on, beside core {} of the generator, and there {} {}; choose \
+             fewer workers, or other cores with --core and --generator-core",
+            args.core,
+            args.generator_core,
+            if cores.len() == 1 { "is" } else { "are" },
+            cores.len()
+        ));
+        return Err(Exit::Environment);
+    }
+    Ok(cores[..n_workers].to_vec())
+}
+
+/// Allowed cores from the first one on, without the generator's.
+fn cores_from(first: usize, generator: usize, allowed: &[usize]) -> Vec<usize> {
+    allowed.iter().copied().filter(|core| *core >= first && *core != generator).collect()
+}
+
 struct Bench<'a> {
     args: &'a BenchLiveArgs,
     place: Place,
+    /// A worker on each.
+    cores: Vec<usize>,
     trial: Duration,
     figures: Vec<Figure>,
     absent: Vec<String>,
@@ -111,15 +156,20 @@ impl Bench<'_> {
         self.place.prepare(2)?;
         let task = Task {
             place: &self.place,
+            program: self.args.program,
             n_entries,
-            core: self.args.core,
+            cores: &self.cores,
             other_core: self.args.generator_core,
             optimise: self.args.measure.cc.optimise,
         };
         let found = subject.start(&task).and_then(|mut running| {
             let log = subject.log(&self.place);
-            let mut pair = Pair::open(&self.place, [0, 1], &mut || running.check(&log))?;
+            let n_queues = subject.n_queues(&task);
+            let mut pair = Pair::open(&self.place, [0, 1], n_queues, &mut || running.check(&log))?;
             self.wait(subject, &mut running, &mut pair, n_entries)?;
+            let program = self.args.program;
+            let expected = |flow: u32| subject.expected(program, flow);
+            check::check(&mut pair, program, n_entries, &expected, self.args.generator_core)?;
             sizes
                 .iter()
                 .map(|sizes| self.figure(subject, &mut pair, n_entries, sizes))
@@ -174,16 +224,47 @@ impl Bench<'_> {
         }
         received.sort_by(f64::total_cmp);
         let middle = median(received.clone());
-        let half = Rate::PacketsPerS((middle / 2.0).max(1000.0) as u64);
-        let half = self.send(pair, n_entries, sizes, half, self.trial)?;
+        let at_half = |pair: &mut Pair| {
+            let half = Rate::PacketsPerS((middle / 2.0).max(1000.0) as u64);
+            self.send(pair, n_entries, sizes, half, self.trial)
+        };
+        let (zero_loss, half) = match self.args.zero_loss {
+            false => (None, at_half(pair)?),
+            true => match self.search(pair, n_entries, sizes)? {
+                Some((per_s, half)) => (Some(Some(per_s)), half),
+                None => (Some(None), at_half(pair)?),
+            },
+        };
         Ok(Figure {
             subject,
             n_entries,
             sizes: sizes.to_string(),
             flood: [middle, received[0], received[received.len() - 1]],
             offered: median(offered),
+            zero_loss,
             half,
         })
+    }
+
+    /// Searches the highest rate without loss. Returns it with the trial at half of it, or `None` if packets are always lost.
+    fn search(
+        &self,
+        pair: &mut Pair,
+        n_entries: u32,
+        sizes: &Sizes,
+    ) -> Result<Option<(f64, Totals)>, String> {
+        let options = SearchOptions {
+            flows: self.args.program.flows(n_entries)?,
+            trial: self.trial,
+            loss_max: 0.0,
+            resolution: RESOLUTION,
+            rate_max: Rate::Unlimited,
+            burst_max: 32,
+        };
+        let mut run = |generator: GeneratorOptions| self.trial(pair, generator).map(Some);
+        let found =
+            traffic::search(&options, sizes, &mut run, &mut |_| {}).map_err(|error| error.to_string())?;
+        Ok(found.and_then(|point| Some((point.packets_per_s?, point.half?.totals))))
     }
 
     fn send(
@@ -194,27 +275,19 @@ impl Bench<'_> {
         rate: Rate,
         duration: Duration,
     ) -> Result<Totals, String> {
-        let (first, options) = (Mac(FIRST_STATION), FlowOptions::ipv4());
-        let flows = FlowOptions {
-            n_flows: n_entries,
-            order: FlowOrder::Uniform,
-            src_mac: Range::single(Mac(SENDER)),
-            dst_mac: Range::new(first, first.plus(u64::from(n_entries) - 1))?,
-            // Flows differ in the station alone.
-            src_ip: Range::single(options.src_ip.first()),
-            src_port: Range::single(options.src_port.first()),
-            ..options
-        };
         let generator = GeneratorOptions {
-            content: Content::Flows { flows, sizes: sizes.clone() },
+            content: Content::Flows { flows: self.args.program.flows(n_entries)?, sizes: sizes.clone() },
             rate,
             n_packets: None,
             duration: Some(duration),
             stream: 0,
             burst_max: 32,
         };
-        let generator = Generator::new(generator, packet_io::Port::frame_bytes_max(pair))
-            .map_err(|error| error.to_string())?;
+        Ok(self.trial(pair, generator).map_err(|error| error.to_string())?.totals)
+    }
+
+    fn trial(&self, pair: &mut Pair, generator: GeneratorOptions) -> Result<TrialResult, TrafficError> {
+        let generator = Generator::new(generator, packet_io::Port::frame_bytes_max(pair))?;
         let station = Station {
             port: pair,
             sender: Some(Sender::Generator(Box::new(generator))),
@@ -223,9 +296,8 @@ impl Bench<'_> {
             idle: IdleMode::Spin,
         };
         let mut trial = Trial::new(vec![station]);
-        trial.drain = Duration::from_millis(50);
-        let result = trial.run(&Control::new(1)).map_err(|error| error.to_string())?;
-        Ok(result.totals)
+        trial.drain = DRAIN;
+        trial.run(&Control::new(1))
     }
 
     /// The rate of one subject as a part of another one's, for each number of entries and size of frames.
@@ -246,6 +318,10 @@ impl Bench<'_> {
 
     fn goals(&self) -> Vec<Judged> {
         let mut goals = Vec::new();
+        // They are those of a layer-2 switch with one worker.
+        if self.args.program != LiveProgramArg::L2 || self.cores.len() > 1 {
+            return goals;
+        }
         let mut judge = |name: &str, values: Vec<(u64, f64)>, goal: Goal| {
             goals.extend(values.into_iter().map(|(size, value)| Judged {
                 name: name.to_owned(),
@@ -278,9 +354,18 @@ impl Bench<'_> {
     fn show(&self) -> Result<(), Exit> {
         let goals = self.goals();
         let medium = self.place.medium.name();
+        let delays = match self.args.zero_loss {
+            true => "delays are at half of the highest rate without loss (RFC 2544)",
+            false => "delays are at half of that rate",
+        };
         let notes = [
-            "Rates are packets that arrive in a second while the generator sends as fast as it can; delays are at half of that rate.",
-            "Generator and sink share a core with what the kernel does for the packets that they send.",
+            format!(
+                "Rates are packets that arrive in a second while the generator sends as fast as it can; {delays}."
+            ),
+            "Generator and sink share a core with what the kernel does for the packets that they send."
+                .to_owned(),
+            "A packet of each flow was looked at first: addresses, ports, time to live, checksums."
+                .to_owned(),
         ];
         if self.args.measure.json {
             let value = json!({
@@ -288,27 +373,36 @@ impl Bench<'_> {
                 "siding": env!("CARGO_PKG_VERSION"),
                 "work": "live",
                 "over": medium,
+                "program": self.args.program.name(),
+                "workers": self.cores.len(),
                 "quick": self.args.measure.quick,
                 "trial_s": self.trial.as_secs_f64(),
                 "goals": goals.iter().map(Judged::json).collect::<Vec<_>>(),
                 "absent": self.absent,
                 "notes": notes,
-                "figures": self.figures.iter().map(Figure::json).collect::<Vec<_>>(),
+                "figures": self.figures.iter().map(|figure| figure.json(self.args.program)).collect::<Vec<_>>(),
             });
             output::out(&format!("{value}\n"));
             return Ok(());
         }
-        let head =
-            ["", "entries", "frame", "M/s", "least", "most", "offered", "p50 us", "p99 us", "p99.9 us"];
-        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        let mut head =
+            vec!["", "entries", "frame", "M/s", "least", "most", "offered", "p50 us", "p99 us", "p99.9 us"];
+        if self.args.zero_loss {
+            head.insert(7, "no loss");
+        }
+        let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
         rows.extend(self.figures.iter().map(Figure::cells));
-        let mut text = format!("Packets through two ports over {medium}\n\n{}", report::aligned(&rows));
+        let mut text = format!(
+            "Packets through two ports over {medium}, program {}\n\n{}",
+            self.args.program.name(),
+            report::aligned(&rows)
+        );
         if !goals.is_empty() {
             let head = ["goal", "entries", "value", "wanted", ""].map(str::to_owned).to_vec();
             let rows: Vec<_> = std::iter::once(head).chain(goals.iter().map(Judged::cells)).collect();
             text += &format!("\n{}", report::aligned(&rows));
         }
-        for sentence in self.absent.iter().map(String::as_str).chain(notes) {
+        for sentence in self.absent.iter().chain(&notes) {
             text += &format!("\n{sentence}");
         }
         output::out(&(text + "\n"));
@@ -317,10 +411,11 @@ impl Bench<'_> {
 }
 
 impl Figure {
-    fn json(&self) -> Value {
+    fn json(&self, program: LiveProgramArg) -> Value {
         let [middle, least, most] = self.flood;
-        json!({
+        let mut value = json!({
             "subject": self.subject.name(),
+            "program": program.name(),
             "entries": self.n_entries,
             "frame": self.sizes,
             "packets_per_s": middle.round(),
@@ -328,14 +423,18 @@ impl Figure {
             "most": most.round(),
             "offered": self.offered.round(),
             "half": self.half,
-        })
+        });
+        if let Some(zero_loss) = self.zero_loss {
+            value["zero_loss_packets_per_s"] = json!(zero_loss.map(f64::round));
+        }
+        value
     }
 
     fn cells(&self) -> Vec<String> {
         let m = |n: f64| format!("{:.3}", n / 1e6);
         let us = |ns: Option<u64>| ns.map_or_else(String::new, |ns| format!("{:.1}", ns as f64 / 1e3));
         let latency = self.half.latency.as_ref();
-        vec![
+        let mut cells = vec![
             self.subject.name().to_owned(),
             report::short(u64::from(self.n_entries)),
             self.sizes.clone(),
@@ -346,6 +445,45 @@ impl Figure {
             us(latency.map(|l| l.p50_ns)),
             us(latency.map(|l| l.p99_ns)),
             us(latency.map(|l| l.p999_ns)),
-        ]
+        ];
+        if let Some(zero_loss) = self.zero_loss {
+            cells.insert(7, zero_loss.map_or_else(|| "-".to_owned(), m));
+        }
+        cells
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_get_the_cores_behind_the_first_one() {
+        assert_eq!(cores_from(1, 0, &[0, 1, 2, 5]), [1, 2, 5]);
+        assert_eq!(cores_from(0, 2, &[0, 1, 2, 3]), [0, 1, 3]);
+        assert!(cores_from(4, 0, &[0, 1]).is_empty());
+    }
+
+    #[test]
+    fn figures_name_their_program_and_the_rate_without_loss() {
+        let mut figure = Figure {
+            subject: Subject::SidingXdp,
+            n_entries: 10,
+            sizes: "64".to_owned(),
+            flood: [2e6, 1e6, 3e6],
+            offered: 4e6,
+            zero_loss: None,
+            half: Totals::default(),
+        };
+        let value = figure.json(LiveProgramArg::Nat);
+        assert_eq!((&value["program"], &value["packets_per_s"]), (&json!("nat"), &json!(2e6)));
+        assert!(value.get("zero_loss_packets_per_s").is_none());
+        let n_cells = figure.cells().len();
+        figure.zero_loss = Some(Some(1.5e6));
+        assert_eq!(figure.json(LiveProgramArg::Nat)["zero_loss_packets_per_s"], json!(1.5e6));
+        assert_eq!((figure.cells()[7].as_str(), figure.cells().len()), ("1.500", n_cells + 1));
+        figure.zero_loss = Some(None);
+        assert_eq!(figure.json(LiveProgramArg::Nat)["zero_loss_packets_per_s"], Value::Null);
+        assert_eq!(figure.cells()[7], "-");
     }
 }

@@ -1,26 +1,25 @@
 //! Programs that are measured: this one, and others in its place.
 
-use crate::args::MediumArg;
+use super::program::{Headers, SENDER, hex, station};
+use crate::args::{LiveProgramArg, MediumArg};
 use crate::network::run;
 use crate::ports::{OwnSwitch, Place, Running, write};
+use packet_io::XdpForwarder;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use traffic::Mac;
 
-const L2: &str = include_str!("../../peers/l2.p4");
+const HEADERS: (&str, &str) = ("headers.p4", include_str!("../../programs/headers.p4"));
 const BMV2_JSON: &str = include_str!("../../peers/bmv2_l2_json.py");
 
 const BMV2: &str = "simple_switch";
 /// Numbers of actions that the script gives.
 const BMV2_NO_ACTION: u32 = 1;
 const BMV2_FORWARD: u32 = 2;
-
-/// Destination of the first flow; those of the others follow. All come from one station.
-pub(super) const FIRST_STATION: [u8; 6] = [2, 0, 1, 0, 0, 0];
-pub(super) const SENDER: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -34,6 +33,7 @@ pub(super) enum Subject {
     TestpmdPacket,
     TestpmdShared,
     Bridge,
+    XdpForwarder,
     OvsUserspace,
     OvsDpdk,
     Bmv2,
@@ -43,8 +43,10 @@ pub(super) enum Subject {
 #[derive(Debug)]
 pub(super) struct Task<'a> {
     pub(super) place: &'a Place,
+    pub(super) program: LiveProgramArg,
     pub(super) n_entries: u32,
-    pub(super) core: usize,
+    /// Cores of workers, each with a queue of each port.
+    pub(super) cores: &'a [usize],
     /// For threads that do nothing with packets.
     pub(super) other_core: usize,
     /// Optimisation of this program's compiled code.
@@ -61,10 +63,11 @@ impl Subject {
                 Subject::TestpmdXdp,
                 Subject::TestpmdPacket,
                 Subject::Bridge,
+                Subject::XdpForwarder,
                 Subject::OvsUserspace,
                 Subject::Bmv2,
             ],
-            MediumArg::Memif => &[Subject::SidingDpdk, Subject::TestpmdShared],
+            MediumArg::Memif => &[Subject::SidingDpdk, Subject::TestpmdShared, Subject::OvsDpdk],
             MediumArg::Vhost => &[Subject::SidingDpdk, Subject::TestpmdShared, Subject::OvsDpdk],
         }
     }
@@ -78,6 +81,7 @@ impl Subject {
             Subject::TestpmdPacket => "testpmd net_af_packet",
             Subject::TestpmdShared => "testpmd",
             Subject::Bridge => "linux bridge",
+            Subject::XdpForwarder => "xdp forwarder",
             Subject::OvsUserspace => "ovs userspace",
             Subject::OvsDpdk => "ovs dpdk",
             Subject::Bmv2 => "bmv2",
@@ -86,7 +90,49 @@ impl Subject {
 
     /// Returns whether it looks packets up in a table, so that the number of entries makes a difference.
     pub(super) fn has_table(self) -> bool {
-        !matches!(self, Subject::TestpmdXdp | Subject::TestpmdPacket | Subject::TestpmdShared)
+        !matches!(
+            self,
+            Subject::TestpmdXdp | Subject::TestpmdPacket | Subject::TestpmdShared | Subject::XdpForwarder
+        )
+    }
+
+    /// Returns whether it can do what the program does. All forward between two ports.
+    pub(super) fn can_run(self, program: LiveProgramArg) -> bool {
+        match self {
+            Subject::SidingXdp
+            | Subject::SidingPacket
+            | Subject::SidingDpdk
+            | Subject::OvsUserspace
+            | Subject::OvsDpdk => true,
+            Subject::TestpmdXdp
+            | Subject::TestpmdPacket
+            | Subject::TestpmdShared
+            | Subject::Bridge
+            | Subject::XdpForwarder
+            | Subject::Bmv2 => program == LiveProgramArg::L2,
+        }
+    }
+
+    /// Queues of the ports of generator and sink.
+    pub(super) fn n_queues(self, task: &Task<'_>) -> usize {
+        let n_more = match (self, task.place.medium) {
+            // It has a queue to send on for each of its threads, one of which forwards nothing. In memif the client offers them.
+            (Subject::OvsDpdk, MediumArg::Memif) => 1,
+            _ => 0,
+        };
+        task.cores.len() + n_more
+    }
+
+    /// Headers of a flow that passes, when its packets leave.
+    pub(super) fn expected(self, program: LiveProgramArg, flow: u32) -> Headers {
+        let headers = program.expected(flow);
+        match self {
+            // It exchanges the addresses.
+            Subject::TestpmdXdp | Subject::TestpmdPacket | Subject::TestpmdShared => {
+                Headers { source: headers.destination, destination: headers.source, ..headers }
+            }
+            _ => headers,
+        }
     }
 
     pub(super) fn log(self, place: &Place) -> std::path::PathBuf {
@@ -104,10 +150,18 @@ impl Subject {
             Subject::SidingDpdk => {
                 siding(task, [0, 1].map(|i| task.place.near(i)), &log, &mut running)?;
             }
+            Subject::TestpmdXdp if task.cores.len() > 1 => {
+                return Err("its driver sees one queue of an interface of the kernel's veth".to_owned());
+            }
             Subject::TestpmdXdp => testpmd(task, "net_af_xdp", &log, &mut running)?,
             Subject::TestpmdPacket => testpmd(task, "net_af_packet", &log, &mut running)?,
             Subject::TestpmdShared => testpmd(task, "", &log, &mut running)?,
             Subject::Bridge => bridge(task, &mut running)?,
+            Subject::XdpForwarder => {
+                let [first, second] = &near;
+                let forwarder = XdpForwarder::between([first, second]).map_err(|error| error.to_string())?;
+                running.forwarder = Some(forwarder);
+            }
             Subject::OvsUserspace | Subject::OvsDpdk => ovs(self, task, &log, &mut running)?,
             Subject::Bmv2 => bmv2(task, &log, &mut running)?,
         }
@@ -115,41 +169,29 @@ impl Subject {
     }
 }
 
-fn station(n: u32) -> u64 {
-    FIRST_STATION.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)) + u64::from(n)
-}
-
-fn colons(mac: u64) -> String {
-    mac.to_be_bytes()[2..].iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
-}
-
-fn sender() -> u64 {
-    SENDER.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
-}
-
 fn siding(task: &Task<'_>, ports: [String; 2], log: &Path, running: &mut Running) -> Result<(), String> {
-    let mut entries = format!("add L2Ingress.smac hdr.ethernet.srcAddr:{:#014x} NoAction()\n", sender());
-    for n in 0..task.n_entries {
-        let _ = writeln!(
-            entries,
-            "add L2Ingress.dmac hdr.ethernet.dstAddr:{:#014x} L2Ingress.forward(port:1)",
-            station(n)
-        );
-    }
     let switch = OwnSwitch {
         dir: &task.place.dir,
-        program: L2,
-        entries: &entries,
+        program: task.program.text(),
+        includes: &[HEADERS],
+        entries: &task.program.entries(task.n_entries),
         ports: &ports,
-        cores: &[task.core],
+        cores: task.cores,
         optimise: task.optimise,
-        options: &[],
+        options: &["--queues".to_owned(), task.cores.len().to_string()],
     };
     switch.start(log, running)
 }
 
+/// Bits of cores.
+fn mask(cores: &[usize]) -> u128 {
+    cores.iter().fold(0, |mask, core| mask | 1u128 << core.min(&127))
+}
+
 fn testpmd(task: &Task<'_>, driver: &str, log: &Path, running: &mut Running) -> Result<(), String> {
-    let cores = format!("{},{}", task.other_core, task.core);
+    let list: Vec<String> =
+        std::iter::once(&task.other_core).chain(task.cores).map(usize::to_string).collect();
+    let (cores, n) = (list.join(","), task.cores.len());
     let mut command = Command::new("dpdk-testpmd");
     command.args(["-l", &cores, "--main-lcore", &task.other_core.to_string(), "--no-pci", "--no-telemetry"]);
     if has_huge_pages() {
@@ -159,7 +201,8 @@ fn testpmd(task: &Task<'_>, driver: &str, log: &Path, running: &mut Running) -> 
     }
     command
         .args(["--vdev", &task.place.near_device(0, driver), "--vdev", &task.place.near_device(1, driver)])
-        .args(["--", "--forward-mode=macswap", "--auto-start", "--nb-cores=1", "--total-num-mbufs=32768"]);
+        .args(["--", "--forward-mode=macswap", "--auto-start", "--total-num-mbufs=32768"])
+        .args([format!("--nb-cores={n}"), format!("--rxq={n}"), format!("--txq={n}")]);
     running.start(&mut command, log).map_err(|error| format!("{error} (package dpdk-dev)"))
 }
 
@@ -181,12 +224,15 @@ fn bridge(task: &Task<'_>, running: &mut Running) -> Result<(), String> {
     ip("link set dev br0 up")?;
     let mut text = String::new();
     for n in 0..task.n_entries {
-        let _ = writeln!(text, "fdb add {} dev {} master static", colons(station(n)), near[1]);
+        let _ = writeln!(text, "fdb add {} dev {} master static", station(n), near[1]);
     }
     run(Command::new("bridge").args(["-batch", "-"]), "bridge -batch -", &text)
 }
 
 fn ovs(subject: Subject, task: &Task<'_>, log: &Path, running: &mut Running) -> Result<(), String> {
+    if subject == Subject::OvsDpdk && !has_huge_pages() {
+        return Err("it needs 512 MiB of huge pages: `sysctl vm.nr_hugepages=512`".to_owned());
+    }
     // Its sockets for virtual machines are in the directory of its run, under the names of their ports.
     let dir = &task.place.dir;
     let (database, socket) = (dir.join("conf.db"), dir.join("db.sock"));
@@ -220,8 +266,8 @@ fn ovs(subject: Subject, task: &Task<'_>, log: &Path, running: &mut Running) -> 
     }
     let mut daemon = tool("ovs-vswitchd");
     if subject == Subject::OvsDpdk {
-        let mask = format!("other_config:pmd-cpu-mask={:#x}", 1u64 << task.core);
-        let lcore = format!("other_config:dpdk-lcore-mask={:#x}", 1u64 << task.other_core);
+        let mask = format!("other_config:pmd-cpu-mask={:#x}", mask(task.cores));
+        let lcore = format!("other_config:dpdk-lcore-mask={:#x}", self::mask(&[task.other_core]));
         let memory = "other_config:dpdk-socket-mem=512";
         vsctl(&[
             "--no-wait",
@@ -243,30 +289,23 @@ fn ovs(subject: Subject, task: &Task<'_>, log: &Path, running: &mut Running) -> 
     vsctl(&["add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "fail-mode=secure"])?;
     for (i, near) in (0..2).map(|i| (i, task.place.near_interface(i))) {
         let number = format!("ofport_request={}", i + 1);
-        if subject == Subject::OvsDpdk {
+        let queues = format!("options:n_rxq={}", subject.n_queues(task));
+        if subject == Subject::OvsDpdk && task.place.medium == MediumArg::Memif {
+            let device = format!("options:dpdk-devargs={}", task.place.near_device(i, ""));
+            let port = format!("memif{i}");
+            let words = ["type=dpdk", &device, &queues, &number];
+            vsctl(&[&["add-port", "br0", &port, "--", "set", "Interface", &port], &words[..]].concat())?;
+        } else if subject == Subject::OvsDpdk {
             let port = task.place.socket(i);
             let port = port.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            vsctl(&[
-                "add-port",
-                "br0",
-                &port,
-                "--",
-                "set",
-                "Interface",
-                &port,
-                "type=dpdkvhostuser",
-                &number,
-            ])?;
+            let words = ["type=dpdkvhostuser", &number];
+            vsctl(&[&["add-port", "br0", &port, "--", "set", "Interface", &port], &words[..]].concat())?;
         } else {
             vsctl(&["add-port", "br0", &near, "--", "set", "Interface", &near, &number])?;
         }
     }
-    let mut flows = String::new();
-    for n in 0..task.n_entries {
-        let _ = writeln!(flows, "priority=10,dl_dst={},actions=output:2", colons(station(n)));
-    }
     let file = dir.join("flows");
-    write(&file, &flows)?;
+    write(&file, &task.program.openflow(task.n_entries))?;
     let socket = format!("unix:{}", dir.join("br0.mgmt").display());
     run(tool("ovs-ofctl").args(["add-flows", &socket]).arg(&file), "ovs-ofctl add-flows", "")
 }
@@ -278,15 +317,15 @@ fn bmv2(task: &Task<'_>, log: &Path, running: &mut Running) -> Result<(), String
     let made = Command::new("python3").arg(&script).output().map_err(|error| format!("python3: {error}"))?;
     let mut program: Value = serde_json::from_slice(&made.stdout).map_err(|error| error.to_string())?;
     // Entries in the program need no control plane.
-    let entry = |key: u64, action: u32, data: &[&str]| {
+    let entry = |key: Mac, action: u32, data: &[&str]| {
         json!({
-            "match_key": [{ "match_type": "exact", "key": format!("{key:#014x}") }],
+            "match_key": [{ "match_type": "exact", "key": hex(key) }],
             "action_entry": { "action_id": action, "action_data": data },
             "priority": 1,
         })
     };
     let entries = [
-        json!([entry(sender(), BMV2_NO_ACTION, &[])]),
+        json!([entry(SENDER, BMV2_NO_ACTION, &[])]),
         (0..task.n_entries).map(|n| entry(station(n), BMV2_FORWARD, &["0x1"])).collect(),
     ];
     for (i, entries) in entries.into_iter().enumerate() {
@@ -298,7 +337,7 @@ fn bmv2(task: &Task<'_>, log: &Path, running: &mut Running) -> Result<(), String
         return Err(format!("there is no {BMV2} in the search path (p4lang/behavioral-model)"));
     }
     let mut command = Command::new("taskset");
-    command.args(["-c", &task.core.to_string(), BMV2]);
+    command.args(["-c", &task.cores[0].to_string(), BMV2]);
     for (i, near) in (0..2).map(|i| (i, task.place.near_interface(i))) {
         command.args(["-i", &format!("{i}@{near}")]);
     }

@@ -11,6 +11,8 @@ pub struct OwnSwitch<'a> {
     pub dir: &'a Path,
     /// P4 text.
     pub program: &'a str,
+    /// Names and texts of files that the program includes.
+    pub includes: &'a [(&'a str, &'a str)],
     /// Entries as a test script has them.
     pub entries: &'a str,
     /// Numbered from 0, as `siding switch -i` names them.
@@ -28,6 +30,9 @@ impl OwnSwitch<'_> {
         let (program, entries) = (self.dir.join("program.p4"), self.dir.join("entries.stf"));
         write(&program, self.program)?;
         write(&entries, self.entries)?;
+        for (name, text) in self.includes {
+            write(&self.dir.join(name), text)?;
+        }
         let own = std::env::current_exe().map_err(|error| error.to_string())?;
         let cores: Vec<String> = self.cores.iter().map(usize::to_string).collect();
         let mut command = Command::new(own);

@@ -23,11 +23,12 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Opens ports `tx` and `rx` of the place. Those of virtual machines need a switch that has made its sockets; `check` says
+    /// Opens ports `tx` and `rx` of the place, with so many queues each. Those of virtual machines need a switch that has made its sockets; `check` says
     /// whether it still runs.
     pub fn open(
         place: &Place,
         [tx, rx]: [usize; 2],
+        n_queues: usize,
         check: &mut dyn FnMut() -> Result<(), String>,
     ) -> Result<Pair, String> {
         let begin = Instant::now();
@@ -35,7 +36,7 @@ impl Pair {
             let spec = PortSpec { number: i as u32, kind: PortKind::parse(&place.far(i))? };
             loop {
                 check()?;
-                match spec.open_queues(place.n_queues, None) {
+                match spec.open_queues(n_queues, None) {
                     Ok(queues) if queues.is_empty() => return Err(format!("{} has no queue", spec.kind)),
                     Ok(queues) => return Ok(queues),
                     Err(error) if place.medium != MediumArg::Vhost || begin.elapsed() > PATIENCE => {

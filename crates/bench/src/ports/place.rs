@@ -12,7 +12,7 @@ use std::process::Command;
 pub struct Place {
     pub medium: MediumArg,
     pub dir: PathBuf,
-    /// Queues of each port.
+    /// Queues of each interface.
     pub n_queues: usize,
 }
 
@@ -87,7 +87,14 @@ impl Place {
     pub fn near_device(&self, i: usize, driver: &str) -> String {
         let socket = self.socket(i).display().to_string();
         match self.medium {
-            MediumArg::Veth => format!("{driver}{i},iface={}", self.near_interface(i)),
+            MediumArg::Veth => {
+                let queues = match (driver, self.n_queues) {
+                    (_, 1) => String::new(),
+                    ("net_af_packet", n) => format!(",qpairs={n}"),
+                    (_, n) => format!(",queue_count={n}"),
+                };
+                format!("{driver}{i},iface={}{queues}", self.near_interface(i))
+            }
             MediumArg::Memif => format!("net_memif{i},role=server,socket={socket},socket-abstract=no"),
             MediumArg::Vhost => format!("net_vhost{i},iface={socket}"),
         }

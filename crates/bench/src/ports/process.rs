@@ -1,6 +1,7 @@
 //! Processes of what is measured.
 
 use crate::network::run;
+use packet_io::XdpForwarder;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,6 +12,8 @@ pub struct Running {
     children: Vec<Child>,
     /// Commands that undo what was set up.
     pub undo: Vec<Vec<String>>,
+    /// What works in the kernel while it is held.
+    pub forwarder: Option<XdpForwarder>,
 }
 
 impl Drop for Running {
