@@ -75,7 +75,7 @@ pub struct BenchLiveArgs {
     /// The way between the switch and the generator
     #[arg(long, value_enum, value_name = "MEDIUM", default_value = "veth")]
     pub over: MediumArg,
-    /// What the switch does; others are measured with equal rules where they have them
+    /// Program of the switch; the others get equal rules where they have any
     #[arg(long, value_enum, value_name = "PROGRAM", default_value = "l2")]
     pub program: LiveProgramArg,
     /// Stations, routes, rules or translations that the switch knows (repeatable) [default: 10 and 100000, with --quick 10]

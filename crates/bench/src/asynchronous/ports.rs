@@ -63,7 +63,7 @@ struct Rates {
     latency: Option<Latency>,
 }
 
-/// What has been measured over a medium.
+/// Results over a medium.
 #[derive(Debug)]
 pub(super) struct Measured {
     over: MediumArg,
@@ -435,12 +435,12 @@ impl Measured {
                     None => ratios.push((name, vec![(at, line.cycles / other.cycles)])),
                 }
                 // The report has memory's line only for the dearest extern, or for the policy of its figure.
-                let is_beside = |l: &Line| {
+                let is_partner = |l: &Line| {
                     l.peer == "siding over memory"
                         && l.work == line.work
                         && l.word("path") == line.word("path")
                 };
-                match report.lines.iter().position(is_beside) {
+                match report.lines.iter().position(is_partner) {
                     Some(at) => report.lines.insert(at + 1, line),
                     None => report.lines.extend([renamed(other, &line.work), line]),
                 }
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_stand_beside_those_over_memory() {
+    fn lines_stand_next_to_those_over_memory() {
         let lines = vec![memory(10, 5000, "wait", 1000.0), memory(100, 50, "wait", 100.0)];
         let mut report = Report { lines: vec![renamed(&lines[0], "10 percent")], ..Report::default() };
         report.lines[0].peer = "siding".to_owned();

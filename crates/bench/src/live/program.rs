@@ -182,7 +182,7 @@ impl LiveProgramArg {
         text
     }
 
-    /// The same as flows of OpenFlow, one a line.
+    /// These entries as flows of OpenFlow, one a line.
     pub(super) fn openflow(self, n_entries: u32) -> String {
         let mut text = String::new();
         match self {

@@ -12,7 +12,7 @@ pub struct Running {
     children: Vec<Child>,
     /// Commands that undo what was set up.
     pub undo: Vec<Vec<String>>,
-    /// What works in the kernel while it is held.
+    /// Programs in the kernel, which forward while this is held.
     pub forwarder: Option<XdpForwarder>,
 }
 
