@@ -3,6 +3,7 @@
 //! - [`Command`]: what can be measured, with its options; [`run`] measures;
 //! - one file for each benchmark; C programs are in `../c`, P4 programs in `../programs`, other projects' in `../peers`;
 //! - `harness`: compiles and runs the C programs; `scenes`: entries and packets of whole programs;
+//! - `ports`: a switch in a process of its own between generator and sink, for `live` and `asynchronous`;
 //! - [`report`], [`chart`]: tables, ratios and figures.
 //!
 //! Invariants: the same packets and entries on every run; medians of several runs. A peer that is absent is said to be
