@@ -27,8 +27,9 @@ const SENDER: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const FIRST_STATION: [u8; 6] = [2, 0, 1, 0, 0, 0];
 /// A rate is known to this part of itself.
 const RESOLUTION: f64 = 0.02;
-/// More than a full ring and all packets in flight take at the dearest extern.
-const DRAIN: Duration = Duration::from_millis(100);
+/// Packets that are later than this count as lost. A full ring and all packets in flight take less at the dearest extern.
+const DRAIN: Duration = Duration::from_millis(500);
+const QUICK_DRAIN: Duration = Duration::from_millis(100);
 /// Time that a switch has until packets come through; its program may have to be compiled.
 const START: Duration = Duration::from_secs(60);
 const GENTLE: Rate = Rate::PacketsPerS(20_000);
@@ -58,6 +59,7 @@ struct Rates {
     /// Highest packets a second without loss, one for each search that found one.
     per_s: Vec<f64>,
     n_without_result: usize,
+    /// The switch may do more than generator and link.
     is_limited_by_generator: bool,
     /// At half of the rate.
     latency: Option<Latency>,
@@ -314,7 +316,7 @@ impl Traffic<'_> {
             });
         }
         let mut trial = Trial::new(stations);
-        trial.drain = DRAIN;
+        trial.drain = if self.bench.args.measure.quick { QUICK_DRAIN } else { DRAIN };
         trial.run(&Control::new(n_workers))
     }
 
@@ -329,8 +331,14 @@ impl Traffic<'_> {
         };
         let mut found: Vec<SearchPoint> = Vec::new();
         let n_searches = self.bench.n_searches();
+        // A ring in shared memory is full when the switch takes no more.
+        let (mut is_pushed_back, has_rings) = (false, self.bench.place.medium != MediumArg::Veth);
         for _ in 0..n_searches {
-            let mut run = |generator: GeneratorOptions| self.trial(point, &generator).map(Some);
+            let mut run = |generator: GeneratorOptions| {
+                let result = self.trial(point, &generator)?;
+                is_pushed_back |= has_rings && is_blocked(&result);
+                Ok(Some(result))
+            };
             let one = traffic::search(&options, &Sizes::fixed(64), &mut run, &mut |_| {});
             found.extend(one.map_err(|error| error.to_string())?);
         }
@@ -340,10 +348,20 @@ impl Traffic<'_> {
             point: self.bench.points[point],
             n_without_result: n_searches as usize - per_s.len(),
             per_s,
-            is_limited_by_generator: found.iter().any(|one| one.is_limited_by_generator),
+            is_limited_by_generator: !is_pushed_back && found.iter().any(|one| one.is_limited_by_generator),
             latency: found.into_iter().find_map(|one| one.half?.totals.latency),
         })
     }
+}
+
+/// Returns true if ports took nothing in more than one of a hundred calls.
+fn is_blocked(result: &TrialResult) -> bool {
+    let sent = result.stations.iter().filter_map(|station| station.sent.as_ref());
+    let (n_blocked, n_calls) = sent.fold((0.0, 0.0), |(n_blocked, n_calls), sent| {
+        let n_taken = sent.n_sent as f64 / sent.packets_per_call.max(1.0);
+        (n_blocked + sent.n_calls_blocked as f64, n_calls + n_taken + sent.n_calls_blocked as f64)
+    });
+    n_blocked * 100.0 > n_calls
 }
 
 impl Rates {
