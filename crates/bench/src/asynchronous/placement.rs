@@ -36,15 +36,15 @@ impl Placement {
     /// Says which thread runs where.
     pub(super) fn sentence(&self) -> String {
         let list = |cores: &[usize]| cores.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-        let noun = |cores: &[usize], one: &str| match cores.len() {
+        let noun = |cores: &[usize], one: &str, several: &str| match cores.len() {
             1 => format!("{one} on core {}", list(cores)),
-            _ => format!("{one}s on cores {}", list(cores)),
+            _ => format!("{several} on cores {}", list(cores)),
         };
         format!(
             "Threads: {}, {}, {}{}.",
-            noun(&self.generators, "generator and sink"),
-            noun(&self.workers, "worker"),
-            noun(&self.offload_workers, "offload worker"),
+            noun(&self.generators, "generator and sink", "generators and sinks"),
+            noun(&self.workers, "worker", "workers"),
+            noun(&self.offload_workers, "offload worker", "offload workers"),
             match self.is_shared() {
                 true => ", which it shares with the generator: rates of policies that use it are too low",
                 false => "",
@@ -64,6 +64,7 @@ mod tests {
         let expected =
             Placement { generators: vec![0, 2], workers: vec![4, 6], offload_workers: vec![8, 10] };
         assert_eq!(placement, expected);
+        assert!(placement.sentence().starts_with("Threads: generators and sinks on cores 0, 2, workers on"));
         assert!(placement.sentence().ends_with("workers on cores 4, 6, offload workers on cores 8, 10."));
     }
 

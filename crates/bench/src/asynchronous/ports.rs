@@ -433,7 +433,11 @@ impl Measured {
                 continue;
             };
             if rates.is_limited_by_generator {
-                limited.push(format!("{} ({})", line.work, line.word("path")));
+                let workers = match rates.setup.n_workers {
+                    1 => String::new(),
+                    n => format!(", {n} workers"),
+                };
+                limited.push(format!("{}{workers} ({})", line.work, line.word("path")));
             }
             let Point { share, cost } = rates.point;
             let is_same = |other: &&Line| {
