@@ -28,11 +28,19 @@ const MEMIF_ARGUMENTS: [&str; 11] = [
     "secret",
 ];
 
+/// Virtual devices of these drivers take packets while nobody is at the other end, until their rings are full.
+const BLIND_DRIVERS: &str = "net_virtio_user";
+
+/// Virtual devices of these drivers take the rings away from their peers when they close, with the packets in them.
+const RING_DRIVERS: [&str; 2] = ["net_memif", "net_virtio_user"];
+
 /// A device that is started. Closes with its last port.
 #[derive(Debug)]
 pub(crate) struct Device {
     host: &'static Host,
     raw: NonNull<RawDevice>,
+    is_blind: bool,
+    takes_rings_away: bool,
 }
 
 // SAFETY: functions of the shim for devices may be called by any thread, and those that change it are called with the lock.
@@ -88,7 +96,10 @@ impl Device {
         }
         let log = host.take_log();
         match NonNull::new(raw) {
-            Some(raw) if result == 0 => Ok(Device { host, raw }),
+            Some(raw) if result == 0 => {
+                let takes_rings_away = RING_DRIVERS.iter().any(|driver| name.starts_with(driver));
+                Ok(Device { host, raw, is_blind: name.starts_with(BLIND_DRIVERS), takes_rings_away })
+            }
             _ => Err(failed(cause(result, &failure, log, host, is_pci, n_queues))),
         }
     }
@@ -106,6 +117,16 @@ impl Device {
     pub(crate) fn is_link_up(&self) -> bool {
         // SAFETY: the device is open.
         unsafe { (self.host.shim.is_link_up)(self.raw.as_ptr()) != 0 }
+    }
+
+    /// The driver takes packets although the link is down.
+    pub(crate) fn is_blind(&self) -> bool {
+        self.is_blind
+    }
+
+    /// The peer loses what it has not taken when the device closes.
+    pub(crate) fn takes_rings_away(&self) -> bool {
+        self.takes_rings_away
     }
 
     /// Zeros if the driver has no counts.

@@ -27,6 +27,9 @@ const N_EAGER_POLLS: u32 = 1024;
 /// How long a link state is taken for true.
 const LINK_AGE_MAX: Duration = Duration::from_millis(10);
 
+/// How long a peer may take for the last packets before their ring is taken away.
+const PEER_TIME: Duration = Duration::from_millis(200);
+
 /// A queue of a DPDK device.
 ///
 /// Descriptors for interrupts exist with few drivers, so [`Port::fd`] gives one that is always ready for some time after each
@@ -43,6 +46,8 @@ pub struct DpdkPort {
     stats: PortStats,
     n_empty_polls: u32,
     link: Cell<Option<(Instant, LinkState)>>,
+    /// The time of the last packets, if a peer would lose them with the device.
+    sent_at: Option<Instant>,
     device: Arc<Device>,
 }
 
@@ -70,6 +75,7 @@ pub fn open_queues(id: PortId, device: &str, n_queues: u32) -> Result<Vec<DpdkPo
         stats: PortStats::default(),
         n_empty_polls: 0,
         link: Cell::new(None),
+        sent_at: None,
         device: Arc::clone(&device),
     };
     Ok((0..n_queues.max(1)).map(port).collect())
@@ -116,14 +122,19 @@ impl Port for DpdkPort {
         if burst.iter().any(|buf| buf.len() > self.tx_bytes_max || buf.len() < TX_BYTES_MIN) {
             self.drop_unfit(pool, burst);
         }
+        // Nobody receives packets that the driver takes without a link.
+        let is_taken = !self.device.is_blind() || self.link_state() == LinkState::Up;
         let mut n_sent = 0;
-        while n_sent < burst.len() {
+        while is_taken && n_sent < burst.len() {
             let n = BURST_MAX.min(burst.len() - n_sent);
             let n_now = self.send(&mut burst[n_sent..][..n]);
             n_sent += n_now;
             if n_now < n {
                 break;
             }
+        }
+        if n_sent > 0 && self.device.takes_rings_away() {
+            self.sent_at = Some(Instant::now());
         }
         for buf in burst.drain(..n_sent) {
             self.stats.tx_packets += 1;
@@ -264,6 +275,17 @@ impl DpdkPort {
                 false => self.stats.tx_errors += 1,
             }
             pool.give_back(buf);
+        }
+    }
+}
+
+impl Drop for DpdkPort {
+    /// Packets that were sent last are for the peer to take.
+    fn drop(&mut self) {
+        let Some(sent_at) = self.sent_at else { return };
+        let left = PEER_TIME.saturating_sub(sent_at.elapsed());
+        if !left.is_zero() && self.link_state() == LinkState::Up {
+            std::thread::sleep(left);
         }
     }
 }
