@@ -40,6 +40,8 @@ const JOIN_POLL: Duration = Duration::from_millis(1);
 const GRACE: Duration = Duration::from_secs(1);
 /// Enough to empty the rings.
 const N_LAST_TURNS: usize = 8;
+/// A link that takes no packet for so long takes none any more.
+const DRAIN_TIME: Duration = Duration::from_millis(200);
 /// How often somebody looks after links and captures.
 const ROUND: Duration = Duration::from_millis(100);
 /// How often somebody looks for idle entries, while there are entries that may become idle.
@@ -273,6 +275,7 @@ impl Switch {
         for _ in 0..N_LAST_TURNS {
             self.shared.ask_all(&mut stuck, deadline, Worker::poll);
         }
+        self.drain_queues(&mut stuck, deadline);
         self.shared.ask_all(&mut stuck, deadline, Worker::flush_ports);
         let errors = self.shared.ask_all(&mut stuck, deadline, Worker::take_capture_errors);
         self.shared.warn_of_captures(errors);
@@ -287,6 +290,26 @@ impl Switch {
         }
         let workers = stuck.into_iter().collect();
         Err(ShutdownError::Stuck { workers, timeout, report: Box::new(report) })
+    }
+
+    /// Packets that wait for congested links leave as their peers take them. Those of a link that takes none stay.
+    fn drain_queues(&self, stuck: &mut BTreeSet<usize>, deadline: Instant) {
+        let (mut n_before, mut drain_end) = (u64::MAX, Instant::now() + DRAIN_TIME);
+        loop {
+            let n_queued = |worker: &mut Worker| {
+                worker.poll();
+                worker.report().n_queued
+            };
+            let n_left = self.shared.ask_all(stuck, deadline, n_queued).into_iter().sum();
+            let now = Instant::now();
+            if n_left < n_before {
+                (n_before, drain_end) = (n_left, now + DRAIN_TIME);
+            }
+            if n_left == 0 || now >= drain_end.min(deadline) {
+                return;
+            }
+            std::thread::sleep(JOIN_POLL);
+        }
     }
 
     /// Ends all threads. Those that do not end by then are abandoned.
