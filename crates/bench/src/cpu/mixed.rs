@@ -70,9 +70,12 @@ impl Draft {
         self.random.below(100) < percent
     }
 
+    /// Some programs are so large that not all functions are inlined, and state does not stay in registers.
     fn micro(mut self, i: usize) -> Micro {
+        let is_large = i % 8 == 7;
         self.checksums();
-        for _ in 0..self.random.below(4) {
+        let n_tables = if is_large { 8 + self.random.below(8) } else { self.random.below(4) };
+        for _ in 0..n_tables {
             self.table(true);
         }
         if self.chance(50) {
@@ -83,7 +86,8 @@ impl Draft {
         }
         self.state();
         self.headers();
-        for _ in 0..self.random.below(3) {
+        let n_operations = if is_large { 8 + self.random.below(10) } else { self.random.below(3) };
+        for _ in 0..n_operations {
             self.operations();
         }
         if self.chance(40) {

@@ -3,7 +3,7 @@
 use super::micro::Micro;
 use crate::native::{device, processor_mhz};
 use crate::programs::{bug, load, updates};
-use codegen::plan::Staging;
+use codegen::plan::{Plan, SavedPlan, Staging, SuspensionPlan};
 use console::CcArgs;
 use console::Loaded;
 use console::output::Exit;
@@ -93,6 +93,7 @@ impl Subject {
         if self.stride() * self.packets.len() > NEAR_BYTES {
             work.total[Component::PacketLine] += (self.stride() / LINE_BYTES) as f64;
         }
+        add_state(&mut work, &plan);
         let tables = program.tables.iter().zip(&plan.tables).map(|((id, _), planned)| {
             let structure = Structure::from_name(&planned.structure)
                 .ok_or_else(|| bug(&format!("no lookup structure is called {}", planned.structure)))?;
@@ -137,6 +138,21 @@ impl Subject {
             heads,
             at: 0,
         })
+    }
+}
+
+/// Adds what packets pay for state that does not stay in registers.
+fn add_state(work: &mut Work, plan: &Plan) {
+    let SuspensionPlan::Tables(tables) = &plan.suspension else { return };
+    if !tables.state_in_registers {
+        work.total[Component::MemoryStep] += work.total[Component::Decision] + work.lookups.iter().sum::<f64>();
+        return;
+    }
+    for (table, n) in plan.tables.iter().zip(&work.lookups) {
+        let Staging::Suspends(point) = table.staging else { continue };
+        let Some(point) = tables.points.get(point) else { continue };
+        let SavedPlan { values, positions } = &point.saved;
+        work.total[Component::Saved] += n * (values.len() + positions.len()) as f64;
     }
 }
 

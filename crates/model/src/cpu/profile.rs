@@ -7,7 +7,7 @@ use super::work::{Component, Counts, Work};
 use serde::{Deserialize, Serialize};
 
 /// Version of the format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The machine, and what compiled the programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -113,9 +113,13 @@ impl TableUse {
         }
     }
 
-    /// Lines that one lookup reads.
+    /// Lines that one lookup reads, with that of a separate entry.
     pub fn lines(&self) -> f64 {
-        let structure = match self.structure {
+        self.structure_lines() + f64::from(u8::from(self.has_records))
+    }
+
+    fn structure_lines(&self) -> f64 {
+        match self.structure {
             Structure::None => 0.0,
             // Tags and entry.
             Structure::Exact | Structure::Flow => 2.0,
@@ -123,8 +127,7 @@ impl TableUse {
             Structure::Lpm => 2.0,
             Structure::PrefixHash => 2.0 * self.n_masks as f64,
             Structure::Ternary => self.n_masks as f64,
-        };
-        structure + f64::from(u8::from(self.has_records))
+        }
     }
 
     fn lookup(&self) -> Option<Component> {
@@ -160,7 +163,11 @@ pub fn work(tables: &[TableUse], latencies: &Latencies) -> Vec<Counts> {
             (Component::DataByte, n * table.data_bytes_read),
             (Component::Suspension, n * f64::from(u8::from(table.suspends))),
             (Component::Record, n * f64::from(u8::from(table.writes_records))),
-            (if table.is_staged { Component::BatchWait } else { Component::Wait }, n * table.lines() * wait),
+            (
+                if table.is_staged { Component::BatchWait } else { Component::Wait },
+                n * table.structure_lines() * wait,
+            ),
+            (Component::EntryWait, n * f64::from(u8::from(table.has_records)) * wait),
         ]
         .into_iter()
         .collect()

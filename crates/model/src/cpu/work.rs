@@ -82,11 +82,17 @@ components! {
     DataByte = "data_byte",
     /// Lookups for which packets of a burst are put aside.
     Suspension = "suspension",
+    /// Variables that are saved and restored where packets are put aside.
+    Saved = "saved variable",
+    /// Decisions and lookups of a program so large that its state does not stay in registers.
+    MemoryStep = "step with state in memory",
     /// Lookups that write to their entry: counters, meters, times of hits.
     Record = "record",
     /// Cycles that memory takes to deliver the lines of tables, beyond those of the first level of the cache, if packets wait for
     /// one line after the other. Its cost is the share that they do wait for.
     Wait = "wait for memory",
+    /// Such cycles for the lines of entries outside of the structure.
+    EntryWait = "wait for separate entries",
     /// Such cycles where all packets of a burst wait at once.
     BatchWait = "wait for memory, by bursts",
 }
@@ -106,8 +112,14 @@ impl Component {
 const N: usize = Component::ALL.len();
 
 /// Counts of all components. Files have those that are not zero, by name.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counts([f64; N]);
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts([0.0; N])
+    }
+}
 
 impl Serialize for Counts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
