@@ -37,6 +37,7 @@ mod sleeper;
 mod start_fault;
 mod switch;
 mod trace;
+mod warning;
 mod worker;
 mod worker_loop;
 
@@ -46,5 +47,6 @@ pub use metrics_server::MetricsServer;
 pub use options::{Compiled, Options, Queues, SHUTDOWN_TIMEOUT_DEFAULT, Wait};
 pub use ports::{PortKind, PortSpec};
 pub use report::{AsyncReport, PortReport, QueueReport, Report, WorkerReport, reason};
-pub use switch::{Prepared, ShutdownError, StartError, Switch, SwitchError, Warning};
+pub use switch::{Prepared, ShutdownError, StartError, Switch, SwitchError};
 pub use trace::{Followed, TraceError, TraceLimits, Traced};
+pub use warning::Warning;

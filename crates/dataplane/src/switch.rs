@@ -11,6 +11,7 @@ use crate::plane::RunningProgram;
 use crate::ports::{PortKind, PortSpec};
 use crate::report::{Report, WorkerStatus};
 use crate::start_fault::StartFault;
+use crate::warning::{self, Links, Warning};
 use crate::worker::{Place, Running, Worker};
 use crate::worker_loop;
 use arch::PortFault;
@@ -44,6 +45,8 @@ const N_LAST_TURNS: usize = 8;
 const DRAIN_TIME: Duration = Duration::from_millis(200);
 /// How often somebody looks after links and captures.
 const ROUND: Duration = Duration::from_millis(100);
+/// How often, while a port has no link.
+const ROUND_WITHOUT_LINK: Duration = Duration::from_millis(10);
 /// How often somebody looks for idle entries, while there are entries that may become idle.
 const SCAN: Duration = Duration::from_millis(10);
 /// Least pause between two scans, in times that one takes: nobody else changes entries meanwhile.
@@ -98,13 +101,6 @@ impl std::fmt::Debug for Prepared {
     }
 }
 
-/// Something that the operator has to know, though the switch runs on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Warning {
-    #[error("packets of port {port} are no longer captured: {error}")]
-    CaptureEnded { port: u32, error: String },
-}
-
 /// Why [`Switch::shut_down`] has no complete counts.
 #[derive(Debug, thiserror::Error)]
 pub enum ShutdownError {
@@ -148,6 +144,7 @@ pub(crate) struct Plane {
     pub(crate) generation: Option<RunningProgram>,
     ports: BTreeMap<u32, PortEntry>,
     pub(crate) ports_down: BTreeSet<u32>,
+    links: Links,
     /// The worker that gets the next port.
     next_worker: usize,
     /// Rises whenever the program, its entries or its ports may have changed.
@@ -844,7 +841,9 @@ impl Shared {
             if Instant::now() >= next_round {
                 // A worker that does not answer now may do so the next time.
                 let _ = self.look_at_ports(&mut lock(&self.plane));
-                next_round = Instant::now() + ROUND;
+                // Packets to a port are left out until its link is known to be back.
+                let has_lost_links = !lock(&self.plane).ports_down.is_empty();
+                next_round = Instant::now() + if has_lost_links { ROUND_WITHOUT_LINK } else { ROUND };
             }
             let next = if is_scanning { next_round.min(next_scan) } else { next_round };
             let timeout = next.saturating_duration_since(Instant::now());
@@ -870,15 +869,21 @@ impl Shared {
     }
 
     fn warn_of_captures(&self, errors: Vec<Vec<(u32, String)>>) {
-        let warnings = errors.into_iter().flatten();
-        lock(&self.warnings).extend(warnings.map(|(port, error)| Warning::CaptureEnded { port, error }));
+        let errors = errors.into_iter().flatten();
+        lock(&self.warnings).extend(errors.map(|(port, error)| Warning::CaptureEnded { port, error }));
     }
 
-    /// Leaves out replicas and group members for ports without a link, and warns of captures that have ended.
+    /// Leaves out replicas and group members for ports without a link, and warns of links that change and captures that have
+    /// ended.
     fn look_at_ports(&self, plane: &mut Plane) -> Result<(), SwitchError> {
         let looked = self.on_all(|worker| (worker.link_states(), worker.take_capture_errors()))?;
         let (links, errors): (Vec<_>, Vec<_>) = looked.into_iter().unzip();
         self.warn_of_captures(errors);
+        let enabled = links.iter().flatten().filter(|(_, _, is_enabled)| *is_enabled);
+        for (port, link) in plane.links.see(enabled.map(|(port, link, _)| (*port, *link))) {
+            let name = plane.ports.get(&port).map_or_else(String::new, |entry| entry.kind.to_string());
+            warning::add(&mut lock(&self.warnings), Warning::LinkChanged { port, name, link });
+        }
         let is_down = |(number, link, is_enabled): (u32, LinkState, bool)| {
             (link != LinkState::Up || !is_enabled).then_some(number)
         };

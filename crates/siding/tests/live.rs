@@ -43,10 +43,16 @@ impl Running {
         }
     }
 
+    /// The next event, but for links that change.
     fn event(&mut self) -> Value {
-        let mut line = String::new();
-        self.out.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|e| panic!("{line:?}: {e}"))
+        loop {
+            let mut line = String::new();
+            self.out.read_line(&mut line).unwrap();
+            let event: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{line:?}: {e}"));
+            if event["event"] != "link" {
+                return event;
+            }
+        }
     }
 
     fn ctl(&self, args: &[&str]) -> Output {

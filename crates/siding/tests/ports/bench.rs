@@ -97,6 +97,10 @@ impl Bench {
         self.switch.as_ref().expect("it was started")
     }
 
+    pub fn switch_mut(&mut self) -> &mut Switch {
+        self.switch.as_mut().expect("it was started")
+    }
+
     /// Gives the switch to somebody who ends it.
     pub fn take_switch(&mut self) -> Switch {
         self.switch.take().expect("it was started")

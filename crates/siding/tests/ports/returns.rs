@@ -33,7 +33,10 @@ fn far_end_returns(bench: &mut Bench) {
         FarEnd::Device(device) => a_peer_is_killed(bench, &device),
     }
     match bench.kind.has_stale_link() {
-        None => until("end of the link", || !bench.switch().is_up(1)),
+        None => {
+            until("end of the link", || !bench.switch().is_up(1));
+            bench.switch_mut().until_told_of_link(1, false);
+        }
         Some(why) => println!("{:?}: nobody waits for the end of the link, because {why}", bench.kind),
     }
     assert!(bench.switch().is_up(2));
@@ -56,6 +59,9 @@ fn far_end_returns(bench: &mut Bench) {
     let far = listening.unwrap_or_else(|| bench.open_far(1));
     bench.fars.insert(1, far);
     bench.until_up(&[1, 2]);
+    if bench.kind.has_stale_link().is_none() && bench.kind.needs_operator().is_none() {
+        bench.switch_mut().until_told_of_link(1, true);
+    }
     exchange(bench, &mut [Stream::new(1, 2, false), Stream::new(2, 1, false)], 500);
 }
 

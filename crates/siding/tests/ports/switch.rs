@@ -85,6 +85,16 @@ impl Switch {
         }
     }
 
+    /// Reads the log up to where the link of a port is told to be up, or not.
+    pub fn until_told_of_link(&mut self, port: u64, is_up: bool) {
+        loop {
+            let event = self.event("link");
+            if event["port"] == port && (event["link"] == "up") == is_up {
+                return;
+            }
+        }
+    }
+
     pub fn ask(&self, request: &Request) -> Value {
         tell(&self.socket, request)
     }

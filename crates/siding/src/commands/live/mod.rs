@@ -22,6 +22,7 @@ use dataplane::{
 };
 use interim::{Interim, OpenPort};
 use native::{AsyncMode, BurstPath};
+use packet_io::LinkState;
 use packets::PacketLog;
 use serde_json::{Value as Json, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -495,11 +496,21 @@ fn ready(
 /// Warnings go to standard error, and into the log.
 fn tell_warnings(log: &mut Log<'_>, switch: &Switch) {
     for warning in switch.take_warnings() {
-        let text = format!("warning: {warning}");
-        let fields = match warning {
-            Warning::CaptureEnded { port, error } => json!({ "port": port, "error": error }),
+        let (level, event, fields) = match &warning {
+            Warning::CaptureEnded { port, error } => {
+                (LogLevel::Warn, "capture_ended", json!({ "port": port, "error": error }))
+            }
+            Warning::LinkChanged { port, name, link } => {
+                let (level, link) = match link {
+                    LinkState::Up => (LogLevel::Info, "up"),
+                    LinkState::Down => (LogLevel::Warn, "down"),
+                    LinkState::Gone => (LogLevel::Warn, "gone"),
+                };
+                (level, "link", json!({ "port": port, "name": name, "link": link }))
+            }
         };
-        log.say(LogLevel::Warn, "capture_ended", &text, fields);
+        let text = if level == LogLevel::Warn { format!("warning: {warning}") } else { warning.to_string() };
+        log.say(level, event, &text, fields);
     }
 }
 
