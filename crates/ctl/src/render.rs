@@ -456,8 +456,14 @@ mod tests {
         );
         assert_eq!(counts(&json!({})), "nothing was dropped\n");
         let lossy = json!([{ "losses": { "rx_dropped_gso": 86, "tx_too_long": 2 } }, { "losses": {} }]);
-        let lossy = with_losses(&lossy);
+        let lossy = for_people(&lossy);
         assert_eq!(lossy[0]["losses_text"], "rx_dropped_gso 86, tx_too_long 2");
         assert_eq!(lossy[1]["losses_text"], "");
+        let auto = json!([{ "name": "auto:a", "fallback": null }, { "name": "auto:b", "fallback": "no" }]);
+        let auto = for_people(&auto);
+        assert_eq!(
+            (auto[0]["name"].as_str(), auto[1]["name"].as_str()),
+            (Some("auto:a (AF_XDP)"), Some("auto:b (AF_PACKET)"))
+        );
     }
 }
