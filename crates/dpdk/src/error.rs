@@ -102,6 +102,12 @@ impl fmt::Display for Failure {
                 )?;
                 write!(f, "such as {}0", drivers[0])
             }
+            Failure::NoPciDevice { log } if log.is_empty() => {
+                write!(
+                    f,
+                    "the system has no PCI device of that address. `dpdk-devbind.py --status` lists those that there are"
+                )
+            }
             Failure::NoPciDevice { log } => {
                 write!(f, "no driver of DPDK has taken a device of that address{}. ", quoted(log))?;
                 write!(

@@ -32,6 +32,7 @@ fn messages_say_what_mends_it() {
         ),
         device("net_foo0", Failure::UnknownDriver { drivers: Vec::new() }),
         device("0000:00:04.0", Failure::NoPciDevice { log: String::new() }),
+        device("0000:00:04.0", Failure::NoPciDevice { log: log() }),
         device("0000:00:04.0", Failure::NoHugePages),
         device("net_ring0", Failure::InUse),
         device("net_tap0,iface=x", Failure::Busy { log: log() }),
