@@ -78,8 +78,8 @@ pub struct BenchLiveArgs {
     /// Program of the switch; the others get equal rules where they have any
     #[arg(long, value_enum, value_name = "PROGRAM", default_value = "l2")]
     pub program: LiveProgramArg,
-    /// Stations, routes, rules or translations that the switch knows (repeatable) [default: 10 and 100000, with --quick 10]
-    #[arg(long = "entries", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    /// Stations, routes, rules or translations that the switch knows [default: 10,100000, with --quick 10]
+    #[arg(long = "entries", value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub entries: Vec<u32>,
     /// Lengths of frames in bytes, with check sequence, or `imix` (repeatable) [default: 64, 512, 1518 and imix, with --quick 64]
     #[arg(long = "size", value_name = "SIZE")]
@@ -418,7 +418,7 @@ pub struct BenchProgramsArgs {
 
 #[derive(Args, Debug)]
 pub struct CalibrateArgs {
-    /// Fewer programs, smaller tables and fewer passes: some three minutes in the place of thirty
+    /// Fewer programs, smaller tables and fewer passes: some two minutes in the place of thirty
     #[arg(long)]
     pub quick: bool,
     /// Write the profile to this file

@@ -145,7 +145,8 @@ impl Subject {
 fn add_state(work: &mut Work, plan: &Plan) {
     let SuspensionPlan::Tables(tables) = &plan.suspension else { return };
     if !tables.state_in_registers {
-        work.total[Component::MemoryStep] += work.total[Component::Decision] + work.lookups.iter().sum::<f64>();
+        work.total[Component::MemoryStep] +=
+            work.total[Component::Decision] + work.lookups.iter().sum::<f64>();
         return;
     }
     for (table, n) in plan.tables.iter().zip(&work.lookups) {

@@ -118,6 +118,13 @@ fn measure(args: &BenchLiveArgs) -> Result<(), Exit> {
 /// Cores of the workers: the first one and those that follow, without the generator's.
 fn worker_cores(args: &BenchLiveArgs, allowed: &[usize]) -> Result<Vec<usize>, Exit> {
     let n_workers = usize::from(args.workers);
+    for (option, core) in [("--core", args.core), ("--generator-core", args.generator_core)] {
+        if !allowed.contains(&core) {
+            let names: Vec<String> = allowed.iter().map(usize::to_string).collect();
+            let names = names.join(", ");
+            return Err(refused(&format!("{option} {core}: this process may use the cores {names}")));
+        }
+    }
     if n_workers == 1 {
         return Ok(vec![args.core]);
     }
@@ -139,6 +146,11 @@ fn worker_cores(args: &BenchLiveArgs, allowed: &[usize]) -> Result<Vec<usize>, E
 /// Allowed cores from the first one on, without the generator's.
 fn cores_from(first: usize, generator: usize, allowed: &[usize]) -> Vec<usize> {
     allowed.iter().copied().filter(|core| *core >= first && *core != generator).collect()
+}
+
+/// Looks at each packet.
+fn sink() -> Receiver {
+    Receiver::Sink(Box::new(Sink::new(ChecksumCheck::Off)))
 }
 
 struct Bench<'a> {
@@ -217,7 +229,10 @@ impl Bench<'_> {
     ) -> Result<Figure, String> {
         let (mut received, mut offered) = (Vec::new(), Vec::new());
         for _ in 0..self.args.measure.n_runs() {
-            let totals = self.send(pair, n_entries, sizes, Rate::Unlimited, self.trial)?;
+            let generator = self.generator(n_entries, sizes, Rate::Unlimited, self.trial)?;
+            // Packets are counted only: whoever looks at each of them is slower than the switch.
+            let counter = Receiver::Recording(Box::default());
+            let totals = self.trial(pair, generator, counter).map_err(|error| error.to_string())?.totals;
             // Packets that are still in queues when the generator ends come later.
             received.push(totals.n_received as f64 / self.trial.as_secs_f64());
             offered.push(totals.sent_packets_per_s);
@@ -261,7 +276,7 @@ impl Bench<'_> {
             rate_max: Rate::Unlimited,
             burst_max: 32,
         };
-        let mut run = |generator: GeneratorOptions| self.trial(pair, generator).map(Some);
+        let mut run = |generator: GeneratorOptions| self.trial(pair, generator, sink()).map(Some);
         let found =
             traffic::search(&options, sizes, &mut run, &mut |_| {}).map_err(|error| error.to_string())?;
         Ok(found.and_then(|point| Some((point.packets_per_s?, point.half?.totals))))
@@ -275,23 +290,38 @@ impl Bench<'_> {
         rate: Rate,
         duration: Duration,
     ) -> Result<Totals, String> {
-        let generator = GeneratorOptions {
+        let generator = self.generator(n_entries, sizes, rate, duration)?;
+        Ok(self.trial(pair, generator, sink()).map_err(|error| error.to_string())?.totals)
+    }
+
+    fn generator(
+        &self,
+        n_entries: u32,
+        sizes: &Sizes,
+        rate: Rate,
+        duration: Duration,
+    ) -> Result<GeneratorOptions, String> {
+        Ok(GeneratorOptions {
             content: Content::Flows { flows: self.args.program.flows(n_entries)?, sizes: sizes.clone() },
             rate,
             n_packets: None,
             duration: Some(duration),
             stream: 0,
             burst_max: 32,
-        };
-        Ok(self.trial(pair, generator).map_err(|error| error.to_string())?.totals)
+        })
     }
 
-    fn trial(&self, pair: &mut Pair, generator: GeneratorOptions) -> Result<TrialResult, TrafficError> {
+    fn trial(
+        &self,
+        pair: &mut Pair,
+        generator: GeneratorOptions,
+        receiver: Receiver,
+    ) -> Result<TrialResult, TrafficError> {
         let generator = Generator::new(generator, packet_io::Port::frame_bytes_max(pair))?;
         let station = Station {
             port: pair,
             sender: Some(Sender::Generator(Box::new(generator))),
-            receiver: Some(Receiver::Sink(Box::new(Sink::new(ChecksumCheck::Off)))),
+            receiver: Some(receiver),
             core: Some(self.args.generator_core),
             idle: IdleMode::Spin,
         };
