@@ -216,7 +216,9 @@ fn what_cannot_be_done_is_said() {
         2,
         "packet 2 was cut: the capture has 60 of its 100 bytes; --skip-cut",
     );
-    fails(&["replay", &path("damaged.pcap"), "--tx", "null:"], 4, "the file ends inside a packet");
+    let damaged = ["replay", &path("damaged.pcap"), "--tx", "null:"];
+    fails(&damaged, 4, "the file ends inside a packet");
+    fails(&damaged, 4, "--skip-cut sends the packets before it");
     fails(&["replay", &path("empty.pcap"), "--tx", "null:"], 2, "it has no packets");
     fails(&["replay", &path("cut.pcap"), "--tx", "null:", "--speed", "0"], 2, "expected a number");
     fails(&["replay", &path("cut.pcap"), "--tx", "null:", "--write", "x.pcap"], 2, "--rx");
@@ -228,7 +230,11 @@ fn what_cannot_be_done_is_said() {
     let skipped = summary(&["replay", &path("damaged.pcap"), "--tx", "null:", "--skip-cut"]);
     assert_eq!(skipped["totals"]["n_sent"], 1);
     fails(&["replay", &path("empty.pcap"), "--tx", "null:", "--skip-cut"], 2, "it has no packets");
-    fails(&["replay", &path("cut.pcap"), "--tx", "null:", "--rate", "0"], 2, "a rate of zero sends nothing; write");
+    fails(
+        &["replay", &path("cut.pcap"), "--tx", "null:", "--rate", "0"],
+        2,
+        "a rate of zero sends nothing; write",
+    );
 }
 
 #[test]

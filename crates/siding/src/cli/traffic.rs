@@ -177,7 +177,7 @@ pub struct TrafficRunArgs {
     #[arg(long)]
     pub check_checksums: bool,
     /// Exit with 1 if packets were lost or refused by the port, or if none arrived
-    #[arg(long, requires = "rx")]
+    #[arg(long)]
     pub fail_on_loss: bool,
     /// One JSON object per second, then one with the results
     #[arg(long)]
@@ -251,6 +251,9 @@ pub struct TrafficReplayArgs {
     /// Leave out packets of which the capture has only the beginning, also where the file ends inside one
     #[arg(long)]
     pub skip_cut: bool,
+    /// Exit with 1 if the port refused packets, or if fewer packets arrived at --rx than were sent
+    #[arg(long)]
+    pub fail_on_loss: bool,
     /// Write what --rx receives to this capture, as pcap or pcapng by its extension
     #[arg(long, value_name = "FILE", requires = "rx")]
     pub write: Option<PathBuf>,

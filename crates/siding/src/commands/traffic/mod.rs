@@ -4,14 +4,16 @@ mod ports;
 mod replay;
 mod report;
 mod search;
+mod signals;
 mod watch;
 
 use crate::cli::{TrafficArgs, TrafficCommand, TrafficRunArgs};
 use crate::output::{self, Exit};
 use ports::{Ports, Roles};
 use serde_json::json;
+use signals::Signals;
 use traffic::{CapturedFrames, Content, GeneratorOptions, Rate, TrafficError, TrialResult};
-use watch::{Signals, Watch};
+use watch::Watch;
 
 pub fn run(args: &TrafficArgs) -> Exit {
     let ended = match &args.command {
@@ -84,25 +86,29 @@ fn one(args: &TrafficRunArgs) -> Result<Exit, Exit> {
         false => output::out(&report::text(&result, &names)),
     }
     report::hints(&result, &names, &ports).iter().for_each(|hint| output::warning_line(hint));
-    let n_lost = result.totals.n_lost;
+    Ok(if args.fail_on_loss { loss(&result) } else { Exit::Ok })
+}
+
+/// The exit code of `--fail-on-loss`, after an error line.
+fn loss(result: &TrialResult) -> Exit {
+    let were = |n: u64| if n == 1 { "packet was" } else { "packets were" };
     let sent = result.stations.iter().filter_map(|station| station.sent.as_ref());
     let n_refused: u64 = sent.map(|sent| sent.n_refused).sum();
-    if args.fail_on_loss && n_refused > 0 {
-        let were = if n_refused == 1 { "packet was" } else { "packets were" };
-        output::error_line(&format!("{} {were} refused by the port", report::grouped(n_refused)));
-        return Ok(Exit::Failed);
-    }
-    if args.fail_on_loss && n_lost > 0 {
-        let were = if n_lost == 1 { "packet was" } else { "packets were" };
-        let part = report::percent(result.totals.loss_ratio);
-        output::error_line(&format!("{} {were} lost ({part})", report::grouped(n_lost)));
-        return Ok(Exit::Failed);
-    }
-    if args.fail_on_loss && result.totals.n_received == 0 {
-        output::error_line("nothing arrived");
-        return Ok(Exit::Failed);
-    }
-    Ok(Exit::Ok)
+    let is_receiving =
+        result.stations.iter().any(|station| station.received.is_some() || station.recorded.is_some());
+    let totals = &result.totals;
+    let n_lost = totals.n_lost;
+    let message = if n_refused > 0 {
+        format!("{} {} refused by the port", report::grouped(n_refused), were(n_refused))
+    } else if is_receiving && n_lost > 0 {
+        format!("{} {} lost ({})", report::grouped(n_lost), were(n_lost), report::percent(totals.loss_ratio))
+    } else if is_receiving && totals.n_received == 0 {
+        "nothing arrived".to_owned()
+    } else {
+        return Exit::Ok;
+    };
+    output::error_line(&message);
+    Exit::Failed
 }
 
 fn summary_json(result: &TrialResult) -> serde_json::Value {

@@ -1,7 +1,7 @@
 //! The ports of a command, and what they do in a trial.
 
 use super::refuse;
-use super::watch::Signals;
+use super::signals::Signals;
 use crate::cli::{TrafficPort, TrafficPortArgs};
 use crate::output::{self, Exit};
 use dataplane::{PortKind, PortSpec};
@@ -165,7 +165,9 @@ fn link_hints<'n>(ports: impl IntoIterator<Item = (&'n str, LinkState)>) -> Vec<
     let hint = |(name, state): (&str, LinkState)| match state {
         LinkState::Gone => format!("there is no interface {name} any more"),
         LinkState::Up | LinkState::Down if name.starts_with("dpdk:") => {
-            format!("{name} has no link: does the program at its other end run, with the same socket?")
+            format!(
+                "{name} has no link: does the program at its other end run, with the same socket (and the same socket-abstract)?"
+            )
         }
         LinkState::Up | LinkState::Down => {
             let interface = name.rsplit(':').next().unwrap_or(name);

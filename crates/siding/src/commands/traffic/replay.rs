@@ -1,10 +1,12 @@
 //! `siding traffic replay`.
 
 use super::ports::Ports;
-use super::watch::{Signals, Watch};
-use super::{refuse, report, summary_json};
+use super::signals::Signals;
+use super::watch::Watch;
+use super::{loss, refuse, report, summary_json};
 use crate::cli::TrafficReplayArgs;
 use crate::output::{self, Exit};
+use packet_io::Damage;
 use traffic::{Pace, Receiver, Recording, Replay, ReplayOptions, Sender, Station, TrafficError, Trial};
 
 pub fn run(args: &TrafficReplayArgs) -> Result<Exit, Exit> {
@@ -22,7 +24,14 @@ pub fn run(args: &TrafficReplayArgs) -> Result<Exit, Exit> {
     }
     let mut ports = Ports::open(&args.ports, &signals)?;
     let names = ports.names();
-    let trial = trial(args, &mut ports).map_err(|error| refuse(&error))?;
+    let trial = trial(args, &mut ports).map_err(|error| {
+        let is_cut = |damage: &Damage| matches!(damage, Damage::Truncated { .. });
+        let exit = refuse(&error);
+        if matches!(&error, TrafficError::Read(error) if is_cut(&error.damage)) {
+            output::err("  --skip-cut sends the packets before it\n");
+        }
+        exit
+    })?;
     let watch =
         Watch { signals: &signals, names: &names, receiver: None, is_json: args.json, is_shown: true };
     let result = watch.run(trial).map_err(|error| refuse(&error))?;
@@ -31,7 +40,7 @@ pub fn run(args: &TrafficReplayArgs) -> Result<Exit, Exit> {
         false => output::out(&report::text(&result, &names)),
     }
     report::hints(&result, &names, &ports).iter().for_each(|hint| output::warning_line(hint));
-    Ok(Exit::Ok)
+    Ok(if args.fail_on_loss { loss(&result) } else { Exit::Ok })
 }
 
 fn trial<'p>(args: &TrafficReplayArgs, ports: &'p mut Ports) -> Result<Trial<'p>, TrafficError> {

@@ -1,7 +1,8 @@
 //! `siding traffic search`: RFC 2544 throughput and latency.
 
 use super::ports::{Ports, Roles};
-use super::watch::{Signals, Watch};
+use super::signals::Signals;
+use super::watch::Watch;
 use super::{refuse, report};
 use crate::cli::TrafficSearchArgs;
 use crate::output::{self, Exit};

@@ -1,11 +1,10 @@
 //! Watches a trial: a line per second, and its end on a signal.
 
+use super::signals::Signals;
 use crate::output;
 use serde_json::json;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io::IsTerminal;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use traffic::{Control, Scaled, TrafficError, Trial, TrialResult};
 
@@ -17,32 +16,6 @@ const LINE: Duration = Duration::from_secs(1);
 
 /// A receiver that got nothing for so long is told what to check.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Exit code of a process that a signal has ended, without the signal's number.
-const SIGNAL_CODE_BASE: i32 = 128;
-
-/// SIGINT and SIGTERM end what runs in good order. A second one ends the process at once.
-pub struct Signals {
-    is_end_wanted: Arc<AtomicBool>,
-}
-
-impl Signals {
-    pub fn new() -> Signals {
-        let is_end_wanted = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            let code = SIGNAL_CODE_BASE + signal;
-            // Signals that cannot be caught end the process.
-            let _ =
-                signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(&is_end_wanted));
-            let _ = signal_hook::flag::register(signal, Arc::clone(&is_end_wanted));
-        }
-        Signals { is_end_wanted }
-    }
-
-    pub fn is_end_wanted(&self) -> bool {
-        self.is_end_wanted.load(Relaxed)
-    }
-}
 
 /// How a trial is watched.
 pub struct Watch<'a> {
