@@ -224,10 +224,11 @@ control Translate(inout Headers headers, inout Metadata meta, inout standard_met
                 next_port();
             }
             inbound.apply();
-            if (is_new && is_found) {
+            // Another flow has the port, or another worker has just taken it.
+            if (is_new && !is_added) {
                 next_port();
                 inbound.apply();
-                if (is_found) {
+                if (!is_added) {
                     next_port();
                     inbound.apply();
                 }
@@ -245,6 +246,10 @@ control Translate(inout Headers headers, inout Metadata meta, inout standard_met
                 bit<16> own_port = public_port;
                 is_added = false;
                 outbound.apply();
+                if (!is_added && !is_found) {
+                    // Another worker has added the flow since it was looked up.
+                    outbound.apply();
+                }
                 if (!is_added) {
                     // Half a flow is of no use: the answers would pass, but the next packet would get another port.
                     bit<16> found_port = public_port;
