@@ -10,7 +10,7 @@ const NETWORK: u32 = 0x0a00_0000;
 
 /// `n` programs, the same ones each time.
 pub(super) fn all(n: usize) -> Vec<Micro> {
-    (0..n).map(|i| Draft::new(i as u64).micro(i)).collect()
+    (0..n).map(|i| Draft { is_large: i % 8 == 7, ..Draft::new(i as u64) }.micro(i)).collect()
 }
 
 /// Numbers of flows and of entries, as powers of 2.
@@ -23,6 +23,8 @@ struct Draft {
     flow_bits: u32,
     has_udp: bool,
     n_words: u32,
+    /// So large that not all functions are inlined, and state does not stay in registers.
+    is_large: bool,
     declarations: String,
     apply: String,
     egress_declarations: String,
@@ -54,6 +56,7 @@ impl Draft {
             flow_bits,
             has_udp,
             n_words: if has_udp { n_words } else { 0 },
+            is_large: false,
             declarations: String::new(),
             apply: String::new(),
             egress_declarations: String::new(),
@@ -70,11 +73,9 @@ impl Draft {
         self.random.below(100) < percent
     }
 
-    /// Some programs are so large that not all functions are inlined, and state does not stay in registers.
     fn micro(mut self, i: usize) -> Micro {
-        let is_large = i % 8 == 7;
         self.checksums();
-        let n_tables = if is_large { 8 + self.random.below(8) } else { self.random.below(4) };
+        let n_tables = if self.is_large { 8 + self.random.below(8) } else { self.random.below(4) };
         for _ in 0..n_tables {
             self.table(true);
         }
@@ -86,7 +87,7 @@ impl Draft {
         }
         self.state();
         self.headers();
-        let n_operations = if is_large { 8 + self.random.below(10) } else { self.random.below(3) };
+        let n_operations = if self.is_large { 8 + self.random.below(10) } else { self.random.below(3) };
         for _ in 0..n_operations {
             self.operations();
         }
@@ -117,6 +118,8 @@ impl Draft {
         let name = format!("t{}", self.n_tables);
         self.n_tables += 1;
         let key = KEYS[self.random.below(KEYS.len() as u32) as usize];
+        // With many tables, some action before has changed the addresses of Ethernet.
+        let key = if self.is_large && key[0].starts_with("h.ethernet") { KEYS[1] } else { key };
         let is_direct = self.chance(30);
         // Most tables have an entry for each flow.
         let n_bits = match (is_direct, self.chance(70)) {
