@@ -88,12 +88,16 @@ fn options_that_do_not_fit_are_refused() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && said.contains(why), "{args:?}: {said}");
     }
-    // No machine has a core behind this one.
-    let output = bench(&["live", "--workers", "2", "--core", "1000000"]);
+    for args in [&["live", "--core", "1000000"], &["live", "--generator-core", "1000000"]] {
+        let output = bench(args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("core 1000000: this process may use the cores 0"), "{said}");
+        assert_eq!(output.status.code(), Some(2), "{said}");
+    }
+    // There are no cores behind the last one.
+    let last = std::thread::available_parallelism().map_or(0, |n| n.get() - 1).to_string();
+    let output = bench(&["live", "--workers", "16", "--core", &last, "--generator-core", "0"]);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        said.contains("--workers 2 needs 2 cores from core 1000000 on") && said.contains("there are 0"),
-        "{said}"
-    );
+    assert!(said.contains(&format!("--workers 16 needs 16 cores from core {last} on")), "{said}");
     assert_eq!(output.status.code(), Some(4), "{said}");
 }

@@ -85,6 +85,8 @@ impl Bench {
     pub fn until_up(&mut self, numbers: &[u32]) {
         until_up(self.switch(), numbers);
         until("links at the far ends", || numbers.iter().all(|number| self.far(*number).is_up()));
+        // Some drivers offer buffers to the switch when they are asked for packets.
+        numbers.iter().for_each(|number| self.far(*number).poll(|_| ()));
         // With a setting the switch takes note of all links, and leaves no port out of its groups.
         self.switch().ask(&Request::SetPort { port: numbers[0], is_enabled: true });
     }
