@@ -149,6 +149,13 @@ control Translate(inout Headers headers, inout Metadata meta, inout standard_met
         }
     }
 
+    // Far from the ports that other workers try at this moment.
+    action any_port() {
+        bit<16> n;
+        random(n, 0, PORT_MASK);
+        public_port = FIRST_PORT | n;
+    }
+
     // Adjusts the checksum of the segment; a UDP checksum of 0 means that there is none.
     action adjust_address(Ipv4Address before, Ipv4Address after) {
         headers.ipv4.checksum = adjusted_by_32(headers.ipv4.checksum, before, after);
@@ -224,11 +231,20 @@ control Translate(inout Headers headers, inout Metadata meta, inout standard_met
                 next_port();
             }
             inbound.apply();
-            // Another flow has the port, or another worker has just taken it.
-            if (is_new && !is_added) {
+            if (is_new && !is_found && !is_added) {
+                // The table is full, or another worker has taken the port since it was looked up.
+                may_add = false;
+                inbound.apply();
+                may_add = true;
+                if (is_found) {
+                    any_port();
+                    inbound.apply();
+                }
+            }
+            if (is_new && is_found) {
                 next_port();
                 inbound.apply();
-                if (!is_added) {
+                if (is_found) {
                     next_port();
                     inbound.apply();
                 }
@@ -247,8 +263,10 @@ control Translate(inout Headers headers, inout Metadata meta, inout standard_met
                 is_added = false;
                 outbound.apply();
                 if (!is_added && !is_found) {
-                    // Another worker has added the flow since it was looked up.
+                    // The table is full, or another worker has added the flow since it was looked up.
+                    may_add = false;
                     outbound.apply();
+                    may_add = true;
                 }
                 if (!is_added) {
                     // Half a flow is of no use: the answers would pass, but the next packet would get another port.
