@@ -45,8 +45,6 @@ const N_LAST_TURNS: usize = 8;
 const DRAIN_TIME: Duration = Duration::from_millis(200);
 /// How often somebody looks after links and captures.
 const ROUND: Duration = Duration::from_millis(100);
-/// How often, while a port has no link.
-const ROUND_WITHOUT_LINK: Duration = Duration::from_millis(10);
 /// How often somebody looks for idle entries, while there are entries that may become idle.
 const SCAN: Duration = Duration::from_millis(10);
 /// Least pause between two scans, in times that one takes: nobody else changes entries meanwhile.
@@ -841,9 +839,7 @@ impl Shared {
             if Instant::now() >= next_round {
                 // A worker that does not answer now may do so the next time.
                 let _ = self.look_at_ports(&mut lock(&self.plane));
-                // Packets to a port are left out until its link is known to be back.
-                let has_lost_links = !lock(&self.plane).ports_down.is_empty();
-                next_round = Instant::now() + if has_lost_links { ROUND_WITHOUT_LINK } else { ROUND };
+                next_round = Instant::now() + ROUND;
             }
             let next = if is_scanning { next_round.min(next_scan) } else { next_round };
             let timeout = next.saturating_duration_since(Instant::now());
