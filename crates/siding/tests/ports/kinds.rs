@@ -86,7 +86,7 @@ impl Kind {
                 Some("the driver of DPDK does not look for its interface again")
             }
             Kind::VirtioUser => Some("the driver of a guest connects once"),
-            Kind::AfPacket | Kind::AfXdp | Kind::Tap | Kind::Memif | Kind::VhostUser => None,
+            _ => None,
         }
     }
 
@@ -96,14 +96,7 @@ impl Kind {
             Kind::NetAfXdp => {
                 Some("the driver of DPDK 22.11 does not open an interface again that it has closed")
             }
-            Kind::AfPacket
-            | Kind::AfXdp
-            | Kind::Tap
-            | Kind::Memif
-            | Kind::VhostUser
-            | Kind::VirtioUser
-            | Kind::NetTap
-            | Kind::NetAfPacket => None,
+            _ => None,
         }
     }
 
@@ -113,14 +106,7 @@ impl Kind {
             Kind::NetAfPacket => {
                 Some("the driver of DPDK opens its socket for all interfaces before it binds it to one")
             }
-            Kind::AfPacket
-            | Kind::AfXdp
-            | Kind::Tap
-            | Kind::Memif
-            | Kind::VhostUser
-            | Kind::VirtioUser
-            | Kind::NetTap
-            | Kind::NetAfXdp => None,
+            _ => None,
         }
     }
 
@@ -140,14 +126,7 @@ impl Kind {
     pub fn joins_fragments(self) -> Option<&'static str> {
         match self {
             Kind::NetAfPacket => Some("the driver of DPDK lets the kernel put fragments together"),
-            Kind::AfPacket
-            | Kind::AfXdp
-            | Kind::Tap
-            | Kind::Memif
-            | Kind::VhostUser
-            | Kind::VirtioUser
-            | Kind::NetTap
-            | Kind::NetAfXdp => None,
+            _ => None,
         }
     }
 
@@ -155,13 +134,7 @@ impl Kind {
     pub fn leaves_losses_uncounted(self) -> Option<&'static str> {
         match self {
             Kind::NetAfPacket | Kind::NetAfXdp => Some("the driver of DPDK 22.11 does not count them"),
-            Kind::AfPacket
-            | Kind::AfXdp
-            | Kind::Tap
-            | Kind::Memif
-            | Kind::VhostUser
-            | Kind::VirtioUser
-            | Kind::NetTap => None,
+            _ => None,
         }
     }
 
@@ -171,13 +144,7 @@ impl Kind {
             Kind::NetAfPacket | Kind::NetAfXdp => {
                 Some("the driver of DPDK does not complete checksums that senders leave to hardware")
             }
-            Kind::AfPacket
-            | Kind::AfXdp
-            | Kind::Tap
-            | Kind::Memif
-            | Kind::VhostUser
-            | Kind::VirtioUser
-            | Kind::NetTap => None,
+            _ => None,
         }
     }
 }

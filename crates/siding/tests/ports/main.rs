@@ -25,7 +25,7 @@ fn check(kind: Kind, check: fn(Kind)) {
     }
 }
 
-/// Whether there can be such ports here. Prints the reason when not; with SIDING_REQUIRE_NET=1 that is a failure.
+/// Returns true if there can be such ports here, otherwise prints the reason; with SIDING_REQUIRE_NET=1 that is a failure.
 fn is_possible(kind: Kind) -> bool {
     if !net::is_possible() {
         return false;
