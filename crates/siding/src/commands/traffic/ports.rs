@@ -87,10 +87,9 @@ impl Ports {
         while !self.not_up().is_empty() && begin.elapsed() < LINK_PATIENCE && !signals.is_end_wanted() {
             std::thread::sleep(LINK_LOOK);
         }
-        let hints = link_hints(self.not_up());
-        let without_link: Vec<String> = self.not_up().into_iter().map(|(name, _)| name.to_owned()).collect();
-        hints.iter().for_each(|hint| output::warning_line(hint));
-        self.without_link = without_link;
+        let not_up = self.not_up();
+        link_hints(not_up.iter().copied()).iter().for_each(|hint| output::warning_line(hint));
+        self.without_link = not_up.into_iter().map(|(name, _)| name.to_owned()).collect();
     }
 
     /// Advice on ports that have lost their links since they were opened.
