@@ -119,6 +119,10 @@ mod tests {
 
     /// A frame as the generator sends it, with a signature of this flow.
     fn frame(flow: u32) -> Vec<u8> {
+        frame_of(STREAM, flow)
+    }
+
+    fn frame_of(stream: u8, flow: u32) -> Vec<u8> {
         let mut bytes = [
             &[2, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 1, 8, 0][..],
             &[0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0, 198, 18, 0, 1, 198, 19, 0, 1],
@@ -127,14 +131,8 @@ mod tests {
         ]
         .concat();
         bytes[5] = flow as u8;
-        let signature = Signature {
-            payload: traffic::Payload::Filled,
-            time_ns: 1,
-            seq: flow,
-            stream: 1,
-            flow,
-            flow_seq: 0,
-        };
+        let signature =
+            Signature { payload: traffic::Payload::Filled, time_ns: 1, seq: flow, stream, flow, flow_seq: 0 };
         signature.write(bytes.last_chunk_mut().unwrap());
         bytes
     }
@@ -147,17 +145,7 @@ mod tests {
         judge(&[frame(0), foreign, frame(3), frame(3)], &expected, &mut arrived).unwrap();
         assert_eq!(arrived, HashSet::from([0, 3]));
         // A packet of an earlier stream is none of these.
-        let mut earlier = frame(5);
-        let signature = Signature {
-            payload: traffic::Payload::Filled,
-            time_ns: 1,
-            seq: 5,
-            stream: 0,
-            flow: 5,
-            flow_seq: 0,
-        };
-        signature.write(earlier.last_chunk_mut().unwrap());
-        judge(&[earlier], &expected, &mut arrived).unwrap();
+        judge(&[frame_of(0, 5)], &expected, &mut arrived).unwrap();
         assert_eq!(arrived, HashSet::from([0, 3]));
         let mut wrong = frame(1);
         wrong[22] = 63;
