@@ -1,7 +1,7 @@
 //! Calls: copy-in, call, copy-out; externs; what core.p4 declares.
 
 use crate::body::Body;
-use crate::elaborator::Values;
+use crate::elaborator::{Purpose, Values};
 use crate::names::Binding;
 use crate::place::{Indices, LValue};
 use arch::ExternOp;
@@ -19,6 +19,14 @@ use smol_str::{SmolStr, format_smolstr};
 
 /// Most leaves that an argument of an extern may have.
 pub const ARGUMENT_LEAVES_MAX: u64 = 1 << 12;
+
+struct CalledExtern {
+    op: ExternOp,
+    name: SmolStr,
+    object: Option<ir::ObjectId>,
+    /// Arguments behind those of the call.
+    captures: Vec<Arg>,
+}
 
 /// An argument that has been evaluated.
 pub enum Passed {
@@ -407,8 +415,14 @@ impl<'p> Body<'_, 'p> {
         if let Some(result) = self.described_method(&name, call, e.span) {
             return result;
         }
-        let object = node.map(|node| self.e.extern_object(node));
-        self.call_extern(op, name, object, &declared.signature.params, e, call)
+        let id = node.map(|node| self.e.extern_object(node));
+        // The implementations of an unknown object run during the call.
+        let captures = match (node, op, self.e.purpose) {
+            (Some(node), ExternOp::User, Purpose::Analysis) => self.captures(node),
+            _ => Vec::new(),
+        };
+        let called = CalledExtern { op, name, object: id, captures };
+        self.call_extern(called, &declared.signature.params, e, call)
     }
 
     /// The function that implements an abstract method of an object.
@@ -531,7 +545,8 @@ impl<'p> Body<'_, 'p> {
                 if let Some(result) = self.table_state_call(op, e, call) {
                     return result;
                 }
-                self.call_extern(op, def.name.clone(), None, &def.signature.params, e, call)
+                let called = CalledExtern { op, name: def.name.clone(), object: None, captures: Vec::new() };
+                self.call_extern(called, &def.signature.params, e, call)
             }
         }
     }
@@ -557,13 +572,12 @@ impl<'p> Body<'_, 'p> {
 
     fn call_extern(
         &mut self,
-        op: ExternOp,
-        name: SmolStr,
-        object: Option<ir::ObjectId>,
+        called: CalledExtern,
         params: &[CheckedVar],
         e: &Checked,
         call: &Call,
     ) -> Option<Expr> {
+        let CalledExtern { op, name, object, captures } = called;
         let span = e.span;
         let mut args: Vec<Arg> = params.iter().map(|_| Arg::Absent).collect();
         let (mut copy_out, mut loaded) = (Vec::new(), Vec::new());
@@ -590,6 +604,7 @@ impl<'p> Body<'_, 'p> {
                 Direction::InOut => self.extern_reference(Direction::InOut, arg, &mut copy_out),
             };
         }
+        args.extend(captures);
         if self.asynchronous.is_some() {
             self.refuse_aliases(&name, &args, &copy_out, span);
         }

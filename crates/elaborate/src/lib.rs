@@ -29,6 +29,7 @@ mod asynchronous;
 mod atomic;
 pub mod body;
 mod call;
+mod captures;
 mod cells;
 mod checks;
 pub mod codes;
