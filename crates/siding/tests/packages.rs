@@ -76,6 +76,86 @@ fn nested_packages_are_shown() {
     assert_eq!(program.blocks.len(), 6);
 }
 
+/// Registers whose cells are changed by code of the program, as switch chips have them.
+const REGISTER_ACTIONS: &str = "
+#include <core.p4>
+header eth_t { bit<48> dst; bit<48> src; bit<16> type; }
+struct headers_t { eth_t eth; }
+struct decision_t { bit<9> port; bit<1> drop; }
+extern Register<T> { Register(bit<32> size); }
+extern RegisterAction<T, U> {
+    RegisterAction(Register<T> cells);
+    U execute(in bit<32> at);
+    abstract void apply(inout T cell, out U result);
+}
+parser Reader<H>(packet_in packet, out H headers);
+control Decider<H>(inout H headers, inout decision_t decision);
+control Writer<H>(packet_out packet, in H headers);
+package Chip<H>(Reader<H> reader, Decider<H> decider, Writer<H> writer);
+
+parser Read(packet_in packet, out headers_t headers) {
+    state start { packet.extract(headers.eth); transition accept; }
+}
+control Decide(inout headers_t headers, inout decision_t decision) {
+    bit<32> floor;
+    bit<32> sum;
+    Register<bit<32>>(64) totals;
+    RegisterAction<bit<32>, bit<32>>(totals) raise = {
+        void apply(inout bit<32> cell, out bit<32> result) {
+            if (cell < floor) { cell = floor; }
+            result = cell;
+        }
+    };
+    RegisterAction<bit<32>, bit<32>>(totals) clear = {
+        void apply(inout bit<32> cell, out bit<32> result) { cell = 0; result = 0; }
+    };
+    action set_floor(bit<32> least) { floor = least; }
+    table floors { key = { headers.eth.dst: exact; } actions = { set_floor; } }
+    action forget() { clear.execute(0); }
+    table special {
+        key = { headers.eth.type: exact; }
+        actions = { forget; }
+        const entries = { 0x1234: forget(); }
+    }
+    action count() { sum = raise.execute((bit<32>) headers.eth.type); }
+    action send(bit<9> port) { decision.port = port; }
+    table ports { key = { sum: exact; } actions = { send; } }
+    apply { special.apply(); floors.apply(); count(); ports.apply(); }
+}
+control Write(packet_out packet, in headers_t headers) { apply { packet.emit(headers.eth); } }
+Chip(Read(), Decide(), Write()) main;
+";
+
+#[test]
+fn code_of_registers_counts_for_the_stages_of_a_chip() {
+    let (code, out, err) = siding(&["model", "asic", "--json"], REGISTER_ACTIONS);
+    assert_eq!(code, Some(0), "{err}");
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let node = |name: &str| {
+        let mut nodes = report["nodes"].as_array().unwrap().iter();
+        nodes.find(|node| node["name"] == name).unwrap_or_else(|| panic!("{name} is not in {out}"))
+    };
+    // The floor comes from a table, the cell is raised to it, and the sum is the key of the last table.
+    assert_eq!(report["stages"], 3, "{out}");
+    assert_eq!(node("Decide.floors")["parts"][0]["stage"], 0);
+    assert_eq!(node("Decide.totals")["parts"][0]["stage"], 1);
+    assert_eq!(node("Decide.ports")["parts"][0]["stage"], 2);
+    // One constant entry needs no memory.
+    assert_eq!(
+        (&node("Decide.special")["lookup"], &node("Decide.special")["sram"]),
+        (&"gateway".into(), &0.into())
+    );
+    let used = |resource: &str| -> u64 {
+        report["stages_used"].as_array().unwrap().iter().map(|stage| stage[resource].as_u64().unwrap()).sum()
+    };
+    // That table, and the index that a hash unit carries.
+    assert_eq!((used("gateways"), used("hash_distribution")), (2, 1));
+    // Two tables of four ways with ten bits each, and the 16 bits of the index.
+    assert_eq!(used("hash_bits"), 96);
+    // `forget` writes no field.
+    assert_eq!((used("instructions"), used("egress_instructions")), (3, 0));
+}
+
 #[test]
 fn what_cannot_be_shown_says_why() {
     let (code, _, err) = siding(&["run", "--pcap", "x.pcap"], TWO_PIPES);

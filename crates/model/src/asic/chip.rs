@@ -105,6 +105,9 @@ pub struct Gateways {
     pub rows: u64,
     /// Bits that the condition of one gateway reads.
     pub condition_bits: u64,
+    /// Entries of the largest table that one gateway holds in the place of memory. The entries are constant.
+    #[serde(default)]
+    pub table_entries: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -282,6 +285,7 @@ impl Chip {
             ("hash.distribution", hash.distribution),
             ("gateways.rows", gateways.rows),
             ("gateways.condition_bits", gateways.condition_bits),
+            ("gateways.table_entries", gateways.table_entries),
             ("actions.instructions", actions.instructions),
             ("actions.data_bytes", actions.data_bytes),
             ("actions.immediate_bits", actions.immediate_bits),
@@ -314,7 +318,7 @@ impl Chip {
                 Resource::HashBits => self.hash.bits,
                 Resource::HashDistribution => self.hash.distribution,
                 Resource::Gateways => self.gateways.rows,
-                Resource::Instructions => self.actions.instructions,
+                Resource::Instructions | Resource::EgressInstructions => self.actions.instructions,
                 Resource::ActionBytes => self.actions.data_bytes,
                 Resource::RegisterUnits => self.units.registers,
                 Resource::CounterUnits => self.units.counters,

@@ -12,6 +12,8 @@ pub struct TableDemand {
     pub data_bits: u64,
     /// Actions that an entry can have.
     pub n_hit_actions: u64,
+    /// All of its entries, if they are constant.
+    pub n_const_entries: Option<u64>,
     /// Bits for the next table, where more than eight actions lead to different ones.
     pub next_bits: u64,
     /// Entries are exchanged while packets pass; each stores a version.
@@ -33,6 +35,7 @@ impl TableDemand {
             n_entries,
             data_bits: 0,
             n_hit_actions: 1,
+            n_const_entries: None,
             next_bits: 0,
             is_versioned: true,
             is_default_in_memory: true,

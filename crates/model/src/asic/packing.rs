@@ -42,6 +42,8 @@ pub struct Packed {
 pub enum Lookup {
     /// No key: the default action runs.
     None,
+    /// A gateway has the few constant entries in the place of memory.
+    Gateway,
     /// The key, or most of it, is the address.
     Index,
     Hash,
@@ -52,6 +54,7 @@ impl Lookup {
     pub fn name(self) -> &'static str {
         match self {
             Lookup::None => "none",
+            Lookup::Gateway => "gateway",
             Lookup::Index => "index",
             Lookup::Hash => "hash",
             Lookup::Ternary => "ternary",
@@ -123,7 +126,7 @@ impl Packed {
     /// The blocks that a unit matches in.
     pub fn blocks_of_unit(&self) -> Blocks {
         match self.lookup {
-            Lookup::None => Blocks::default(),
+            Lookup::None | Lookup::Gateway => Blocks::default(),
             Lookup::Index | Lookup::Hash => Blocks { sram: self.n_words, ..Blocks::default() },
             Lookup::Ternary => Blocks { tcam: self.n_words, ..Blocks::default() },
         }
@@ -159,7 +162,7 @@ impl Packed {
     /// Sizes of the ways that a hash table of so many units has.
     pub fn ways(&self, n_units: u64) -> Vec<u64> {
         match self.lookup {
-            Lookup::None | Lookup::Ternary => Vec::new(),
+            Lookup::None | Lookup::Gateway | Lookup::Ternary => Vec::new(),
             Lookup::Index => vec![n_units],
             Lookup::Hash => way_sizes(n_units),
         }
@@ -169,7 +172,7 @@ impl Packed {
     pub fn hash_bits(&self, chip: &Chip, n_units: u64) -> u64 {
         let row_bits = u64::from(chip.sram.words.ilog2());
         match self.lookup {
-            Lookup::None | Lookup::Ternary => 0,
+            Lookup::None | Lookup::Gateway | Lookup::Ternary => 0,
             Lookup::Index => row_bits + ceil_log2(n_units),
             Lookup::Hash => {
                 // Ways beyond the first four share their bits.
@@ -255,6 +258,9 @@ impl Default for PackOptions {
 
 /// The layout with the fewest blocks.
 pub fn pack(chip: &Chip, table: &TableDemand, options: PackOptions) -> Result<Packed, NoLayout> {
+    if let Some(packed) = gateway(chip, table) {
+        return Ok(packed);
+    }
     let places: &[DataPlace] = match (table.n_members, table.data_bits) {
         (Some(_), _) => &[DataPlace::Profile],
         (None, 0) => &[DataPlace::None],
@@ -297,24 +303,46 @@ pub fn pack_with(
     options: PackOptions,
 ) -> Result<Packed, NoLayout> {
     if table.keys.is_empty() {
-        return Ok(Packed {
-            n_entries: 0,
-            n_rows: 0,
-            lookup: Lookup::None,
-            data: DataPlace::None,
-            entry_bits: 0,
-            n_abreast: 1,
-            n_words: 0,
-            entries_per_unit: 1,
-            n_units: 1,
-            n_units_min: 1,
-            companions: Vec::new(),
-        });
+        return Ok(without_memory(Lookup::None, 0));
     }
     if table.n_entries == 0 {
         return Err(NoLayout::NoEntries);
     }
     if table.is_exact() { exact(chip, table, data) } else { ternary(chip, table, data, options) }
+}
+
+/// A table that needs no memory.
+fn without_memory(lookup: Lookup, n_entries: u64) -> Packed {
+    Packed {
+        n_entries,
+        n_rows: n_entries,
+        lookup,
+        data: DataPlace::None,
+        entry_bits: 0,
+        n_abreast: 1,
+        n_words: 0,
+        entries_per_unit: n_entries.max(1),
+        n_units: 1,
+        n_units_min: 1,
+        companions: Vec::new(),
+    }
+}
+
+/// The layout in a gateway: few constant entries, a key that a condition could read, and all that leaves the match in one word.
+fn gateway(chip: &Chip, table: &TableDemand) -> Option<Packed> {
+    let n_entries = table.n_const_entries.filter(|n| (1..=chip.gateways.table_entries).contains(n))?;
+    let data = match table.data_bits {
+        0 => DataPlace::None,
+        bits if bits <= chip.actions.immediate_bits => DataPlace::Immediate,
+        _ => return None,
+    };
+    let overhead = overhead_bits(chip, table, data).saturating_mul(n_entries);
+    let is_small = (1..=chip.gateways.condition_bits).contains(&table.key_bits())
+        && overhead <= chip.sram.overhead_bits
+        && table.n_members.is_none()
+        && table.direct.is_empty()
+        && table.keys.iter().all(|key| key.way != MatchWay::Range);
+    is_small.then(|| Packed { data, ..without_memory(Lookup::Gateway, n_entries) })
 }
 
 /// Bits that leave the match with an entry: action data, the action, pointers.
@@ -666,6 +694,41 @@ mod tests {
         }
         let port = packed(&exact(9, 512));
         assert_eq!((port.total().sram, port.hash_bits(&chip(), 1)), (1, 10));
+    }
+
+    #[test]
+    fn constant_entries_in_gateways() {
+        let constant = |bits: &[u64], n: u64| {
+            let keys = bits.iter().map(|bits| KeyField::exact(*bits)).collect();
+            TableDemand { n_const_entries: Some(n), ..TableDemand::new("t", keys, n) }
+        };
+        let one = constant(&[16], 1).with_data(8, 2);
+        assert_eq!((packed(&one).lookup, packed(&one).total()), (Lookup::Gateway, Blocks::default()));
+        let lookup_of = |table: &TableDemand| packed(table).lookup;
+        // A table whose entries may change, two entries, a key of 45 bits, data that no word holds, a counter.
+        for table in [
+            TableDemand { n_const_entries: None, ..one.clone() },
+            constant(&[16], 2),
+            constant(&[16, 29], 1),
+            constant(&[16], 1).with_data(33, 1),
+            TableDemand { direct: vec![Direct::Meter], ..one.clone() },
+        ] {
+            assert_eq!(lookup_of(&table), Lookup::Hash, "{table:?}");
+        }
+        let twenty = Chip::built_in("generic-20").unwrap();
+        for (n, data_bits, lookup) in [
+            (4, 16, Lookup::Gateway),
+            // Five entries; four whose data are more than the 64 bits of a word.
+            (5, 16, Lookup::Hash),
+            (4, 17, Lookup::Hash),
+        ] {
+            let table = constant(&[16], n).with_data(data_bits, 1);
+            assert_eq!(
+                pack(&twenty, &table, PackOptions::default()).unwrap().lookup,
+                lookup,
+                "{n} {data_bits}"
+            );
+        }
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn blocks(problem: &Problem, placement: &Placement, node: usize) -> Blocks {
 pub fn waste(chip: &Chip, packed: &Packed, key_bits: u64) -> f64 {
     let own = packed.blocks_of_unit();
     let (bits, used) = match packed.lookup {
-        Lookup::None => return 0.0,
+        Lookup::None | Lookup::Gateway => return 0.0,
         Lookup::Index | Lookup::Hash => {
             let block = (chip.sram.words * chip.sram.word_bits) as f64;
             (own.sram as f64 * block, packed.n_entries as f64 * packed.entry_bits as f64)

@@ -1,7 +1,7 @@
 //! The resources of a stage.
 
 /// Number of [`Resource`]s.
-pub const N_RESOURCES: usize = 14;
+pub const N_RESOURCES: usize = 15;
 
 /// A resource of which each stage has a fixed number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,7 +18,10 @@ pub enum Resource {
     HashBits,
     HashDistribution,
     Gateways,
+    /// Actions of the ingress block. Each block has an instruction memory of its own.
     Instructions,
+    /// Actions of the egress block.
+    EgressInstructions,
     ActionBytes,
     /// Units for registers, meters and selectors.
     RegisterUnits,
@@ -41,6 +44,7 @@ impl Resource {
         Resource::HashDistribution,
         Resource::Gateways,
         Resource::Instructions,
+        Resource::EgressInstructions,
         Resource::ActionBytes,
         Resource::RegisterUnits,
         Resource::CounterUnits,
@@ -60,6 +64,7 @@ impl Resource {
             Resource::HashDistribution => "hash distribution",
             Resource::Gateways => "gateways",
             Resource::Instructions => "instructions",
+            Resource::EgressInstructions => "egress instructions",
             Resource::ActionBytes => "action data bytes",
             Resource::RegisterUnits => "register units",
             Resource::CounterUnits => "counter units",
@@ -80,6 +85,7 @@ impl Resource {
             Resource::HashDistribution => "hash_distribution",
             Resource::Gateways => "gateways",
             Resource::Instructions => "instructions",
+            Resource::EgressInstructions => "egress_instructions",
             Resource::ActionBytes => "action_bytes",
             Resource::RegisterUnits => "register_units",
             Resource::CounterUnits => "counter_units",

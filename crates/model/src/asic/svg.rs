@@ -16,7 +16,7 @@ const LINE: u64 = 14;
 const CELLS_MAX: u64 = 100_000;
 
 /// Resources that are shown as bars.
-const BARS: [Resource; 12] = [
+const BARS: [Resource; 13] = [
     Resource::MapRam,
     Resource::LogicalTables,
     Resource::TernaryTables,
@@ -26,6 +26,7 @@ const BARS: [Resource; 12] = [
     Resource::HashDistribution,
     Resource::Gateways,
     Resource::Instructions,
+    Resource::EgressInstructions,
     Resource::ActionBytes,
     Resource::RegisterUnits,
     Resource::CounterUnits,

@@ -1,12 +1,14 @@
 //! The leaves that code reads and writes, and what it takes to compute.
 
+use super::tables::bits;
 use arch::ExternOp;
+use diagnostics::Span;
 use ir::layout::Layout;
 use ir::leaf_set::LeafSet;
 use ir::lookup::{get, index};
 use ir::{
     Access, Arg, BinaryOp, Expr, ExprKind, Graph, NodeId, ObjectId, Place, ProcedureId, ProcedureKind,
-    Program, Scope, Stmt, StmtKind, TerminatorKind,
+    Program, Scope, Stmt, StmtKind, TerminatorKind, VarId,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,6 +21,7 @@ pub struct Effects {
     pub objects: Vec<ObjectId>,
     /// Steps one after the other; at least 1.
     pub depth: u32,
+    /// Values that hash units compute: hashes, and indices of memories that are neither constant nor action data.
     pub n_hashes: u64,
     pub hash_bits: u64,
 }
@@ -110,6 +113,10 @@ impl<'p> Leaves<'p> {
                     Arg::Ref(_) | Arg::Str(_) | Arg::Table { .. } | Arg::Absent => 0,
                 });
                 effects.depth = 1 + deepest.max().unwrap_or(0);
+                let index = args.iter().find_map(|arg| match arg {
+                    Arg::In(e) => Some(e),
+                    _ => None,
+                });
                 if is_hash(*op) {
                     effects.n_hashes = 1;
                     let out = args.iter().find_map(|arg| match arg {
@@ -127,6 +134,11 @@ impl<'p> Leaves<'p> {
                     } else {
                         has_memory(*op).then_some(id)
                     });
+                    if let (Some(index), false) = (index, effects.objects.is_empty()) {
+                        // Constants and action data come with the entry, fields through a hash unit.
+                        effects.hash_bits = self.field_bits(index);
+                        effects.n_hashes = u64::from(effects.hash_bits > 0);
+                    }
                     if is_unknown && found.type_name.starts_with("Hash") {
                         effects.n_hashes = 1;
                         let ty = result.as_ref().and_then(|place| self.program.place_type(place));
@@ -139,11 +151,31 @@ impl<'p> Leaves<'p> {
         effects
     }
 
-    /// True for an assignment that only moves a value, which later code can read at its origin.
-    pub fn is_copy(&self, stmt: &Stmt) -> bool {
-        match &stmt.kind {
-            StmtKind::Assign { place, value } => steps(value) == 0 && self.program.is_temporary(place.var),
-            StmtKind::Emit(_) | StmtKind::ZeroIfInvalid(_) | StmtKind::Extern { .. } => false,
+    /// Bits of the fields that an expression reads, each field once, without those of actions.
+    pub fn field_bits(&self, e: &Expr) -> u64 {
+        let mut widths: BTreeMap<usize, u64> = BTreeMap::new();
+        e.for_each_read(&mut |place| {
+            if !is_of_action(self.program, place.var) {
+                let width = self.program.place_type(place).map_or(1, |ty| bits(self.program, &ty));
+                let slot = widths.entry(self.extent(place).start).or_default();
+                *slot = (*slot).max(width);
+            }
+        });
+        widths.into_values().sum()
+    }
+
+    /// The part that an assignment without operations plays.
+    pub fn transfer(&self, stmt: &Stmt) -> Transfer {
+        let StmtKind::Assign { place, value } = &stmt.kind else { return Transfer::None };
+        if steps(value) > 0 {
+            return Transfer::None;
+        }
+        let mut is_result = false;
+        value.for_each_read(&mut |source| is_result |= self.program.is_temporary(source.var));
+        match (self.program.is_temporary(place.var), is_result) {
+            (true, _) => Transfer::Copy,
+            (false, true) => Transfer::Result,
+            (false, false) => Transfer::None,
         }
     }
 
@@ -152,12 +184,15 @@ impl<'p> Leaves<'p> {
         let mut effects = Effects::none(self.layout.n_leaves());
         let Some(procedure) = get(&self.program.procedures, id) else { return effects };
         let mut items = Vec::new();
+        let (mut n_hashes, mut hash_bits) = (0, 0);
         for node in in_order(&procedure.graph) {
             let node = &procedure.graph.nodes[node];
             for stmt in node.stmts.iter().filter(|stmt| !self.is_free(stmt)) {
                 let own = self.stmt(stmt);
                 effects.join(&Effects { depth: 1, ..own.clone() });
-                items.push(Item::Stmt { effects: own, is_copy: self.is_copy(stmt) });
+                n_hashes += own.n_hashes;
+                hash_bits += own.hash_bits;
+                items.push(Item::Stmt { effects: own, transfer: self.transfer(stmt) });
             }
             if let TerminatorKind::Branch { condition: e, .. } | TerminatorKind::Switch { subject: e, .. } =
                 &node.terminator.kind
@@ -167,11 +202,10 @@ impl<'p> Leaves<'p> {
                 items.push(Item::Condition(reads));
             }
         }
+        (effects.n_hashes, effects.hash_bits) = (n_hashes, hash_bits);
         effects.depth = levels(&items).into_iter().map(|(first, n)| first + n).max().unwrap_or(1).max(1);
-        for (id, variable) in self.program.variables.iter() {
-            let is_own = matches!(variable.scope, Scope::Procedure(owner)
-                if get(&self.program.procedures, owner).is_some_and(|p| p.kind == ProcedureKind::Action));
-            if is_own {
+        for (id, _) in self.program.variables.iter() {
+            if is_of_action(self.program, id) {
                 effects.reads.remove(self.layout.variable(id));
                 effects.writes.remove(self.layout.variable(id));
             }
@@ -180,11 +214,22 @@ impl<'p> Leaves<'p> {
     }
 }
 
+/// The part that an assignment plays which computes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transfer {
+    /// It computes something, or sets a field.
+    None,
+    /// To a temporary: later code can read the origin.
+    Copy,
+    /// From a temporary: what computes it can write to the destination at once.
+    Result,
+}
+
 /// A step of a sequence of code.
 pub enum Item {
     Stmt {
         effects: Effects,
-        is_copy: bool,
+        transfer: Transfer,
     },
     /// Everything behind it waits for the leaves that it reads.
     Condition(LeafSet),
@@ -205,7 +250,8 @@ pub fn levels(items: &[Item]) -> Vec<(u32, u32)> {
     let mut found: Vec<(u32, u32)> = Vec::new();
     for (i, item) in items.iter().enumerate() {
         let end = |j: usize, found: &[(u32, u32)]| match &items[j] {
-            Item::Stmt { is_copy: false, .. } if !is_one(j, i) => found[j].0 + found[j].1,
+            Item::Stmt { transfer: Transfer::Copy, .. } => found[j].0,
+            Item::Stmt { .. } if !is_one(j, i) => found[j].0 + found[j].1,
             Item::Stmt { .. } | Item::Condition(_) => found[j].0,
         };
         let writes_of = |j: usize| match &items[j] {
@@ -220,11 +266,15 @@ pub fn levels(items: &[Item]) -> Vec<(u32, u32)> {
                     floor = floor.max(end(j, &found));
                 }
             }
-            Item::Stmt { effects, .. } => {
+            Item::Stmt { effects, transfer } => {
                 for j in 0..i {
                     let Some(before) = writes_of(j) else { continue };
                     if before.writes.meets(&effects.reads) {
-                        first = first.max(end(j, &found));
+                        let end = end(j, &found);
+                        first = first.max(match transfer {
+                            Transfer::Result => end.saturating_sub(1).max(found[j].0),
+                            Transfer::Copy | Transfer::None => end,
+                        });
                     } else if before.writes.meets(&effects.writes) || before.reads.meets(&effects.writes) {
                         first = first.max(found[j].0);
                     }
@@ -258,6 +308,40 @@ pub fn in_order(graph: &Graph) -> Vec<NodeId> {
     }
     order.reverse();
     order
+}
+
+/// The action that each statement of an action belongs to, by the places of statements in the source. Actions that other actions
+/// call belong to these.
+pub fn actions_of_statements(program: &Program) -> BTreeMap<Span, usize> {
+    let actions = || program.procedures.iter().filter(|(_, p)| p.kind == ProcedureKind::Action);
+    let mut callers: BTreeMap<usize, usize> = BTreeMap::new();
+    for (caller, procedure) in actions() {
+        for (_, node) in procedure.graph.nodes.iter() {
+            if let TerminatorKind::Call { procedure, .. } = node.terminator.kind {
+                callers.insert(index(procedure), index(caller));
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    for (action, procedure) in actions() {
+        let mut outermost = index(action);
+        // Actions do not call themselves.
+        while let Some(caller) = callers.get(&outermost) {
+            outermost = *caller;
+        }
+        for stmt in procedure.graph.nodes.iter().flat_map(|(_, node)| &node.stmts) {
+            found.insert(stmt.span, outermost);
+        }
+    }
+    found
+}
+
+/// True for action data and other variables of an action.
+pub fn is_of_action(program: &Program, id: VarId) -> bool {
+    get(&program.variables, id).is_some_and(|variable| {
+        matches!(variable.scope, Scope::Procedure(owner)
+            if get(&program.procedures, owner).is_some_and(|p| p.kind == ProcedureKind::Action))
+    })
 }
 
 fn is_hash(op: ExternOp) -> bool {

@@ -1,16 +1,21 @@
 //! The nodes of a block and the edges between them.
 
-use super::effects::{Effects, Item, Leaves, in_order, levels, steps, steps_of_condition};
-use super::tables::bits;
+use super::effects::{
+    Effects, Item, Leaves, Transfer, actions_of_statements, in_order, levels, steps, steps_of_condition,
+};
+use super::inputs;
 use super::{Circle, CircleKind, Described, DesignError, Making, NodeKind, TableFacts};
 use crate::asic::demand::{MatchWay, TableDemand};
 use crate::asic::packing::{Lookup, pack, ternary_bytes};
 use crate::asic::placement::{Edge, EdgeKind, Node};
 use crate::asic::resource::Resource;
+use diagnostics::Span;
 use ir::leaf_set::LeafSet;
 use ir::lookup::{get, index};
 use ir::passes::{inline_procedures, propagate_copies, remove_dead, simplify_cfg};
-use ir::{BlockId, Expr, ExprKind, Graph, NodeId, Place, Program, Step, StmtKind, TableId, TerminatorKind};
+use ir::{
+    BlockId, Expr, ExprKind, Graph, NodeId, Place, Program, Scope, Step, StmtKind, TableId, TerminatorKind,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A node while the edges are looked for.
@@ -25,6 +30,8 @@ struct Unit {
     results: BTreeSet<usize>,
     /// The places where it runs: the node of the graph and the position there.
     places: Vec<(usize, usize)>,
+    /// Leaves that each of its actions writes.
+    actions: Vec<LeafSet>,
     /// Action data of its members, if it has a profile.
     profile: Option<(ir::ObjectId, u64)>,
 }
@@ -36,6 +43,7 @@ const N_BITS_MAX: u64 = 1 << 36;
 
 pub(super) fn add(making: &mut Making, position: usize, block: BlockId) -> Result<(), DesignError> {
     let mut program = making.program.clone();
+    let actions = actions_of_statements(&program);
     inline_procedures(&mut program, &|program, id| {
         get(&program.procedures, id).is_some_and(|p| p.block == block)
     });
@@ -43,12 +51,14 @@ pub(super) fn add(making: &mut Making, position: usize, block: BlockId) -> Resul
         return Err(DesignError::TooLarge);
     }
     simplify_cfg(&mut program);
+    inputs::read_at_their_origin(&mut program, block);
     propagate_copies(&mut program);
     remove_dead(&mut program);
     simplify_cfg(&mut program);
     let graph = &program.blocks[block].graph;
     let mut flow = Flow {
         leaves: Leaves::new(&program),
+        actions,
         graph,
         position,
         units: Vec::new(),
@@ -66,6 +76,8 @@ pub(super) fn add(making: &mut Making, position: usize, block: BlockId) -> Resul
 
 struct Flow<'p> {
     leaves: Leaves<'p>,
+    /// The actions that statements come from, by their places in the source.
+    actions: BTreeMap<Span, usize>,
     graph: &'p Graph,
     /// The block's position in the design.
     position: usize,
@@ -118,7 +130,7 @@ impl Flow<'_> {
         self.program().is_temporary(place.var).then_some((place, *table))
     }
 
-    fn name(&self, making: &Making, word: &str, span: diagnostics::Span) -> String {
+    fn name(&self, making: &Making, word: &str, span: Span) -> String {
         match (making.line)(span) {
             Some(line) => format!("{word} at line {line}"),
             None => format!("{word} {}", self.units.len()),
@@ -134,6 +146,7 @@ impl Flow<'_> {
             effects: Effects::none(self.leaves.layout.n_leaves()),
             results: BTreeSet::new(),
             places: vec![place],
+            actions: Vec::new(),
             profile: None,
         });
         self.units.len() - 1
@@ -142,28 +155,30 @@ impl Flow<'_> {
     fn node(&mut self, making: &mut Making, id: NodeId) -> Result<(), DesignError> {
         let node = &self.graph.nodes[id];
         let mut items = Vec::new();
-        let mut spans = Vec::new();
+        let mut origins = Vec::new();
         for stmt in node.stmts.iter().filter(|stmt| !self.leaves.is_free(stmt)) {
             if self.copied_result(&stmt.kind).is_none() {
-                items
-                    .push(Item::Stmt { effects: self.leaves.stmt(stmt), is_copy: self.leaves.is_copy(stmt) });
-                spans.push(stmt.span);
+                items.push(Item::Stmt {
+                    effects: self.leaves.stmt(stmt),
+                    transfer: self.leaves.transfer(stmt),
+                });
+                origins.push((self.actions.get(&stmt.span).copied(), stmt.span));
             }
         }
-        // Statements of one level are one action.
-        let mut of_level: BTreeMap<u32, usize> = BTreeMap::new();
-        for ((item, span), (level, n)) in items.iter().zip(spans).zip(levels(&items)) {
-            let Item::Stmt { effects, is_copy } = item else { continue };
-            if *is_copy {
+        // Statements of one level are one action, but those of actions that the program calls.
+        let mut of_level: BTreeMap<(u32, Option<usize>), usize> = BTreeMap::new();
+        for ((item, (action, span)), (level, n)) in items.iter().zip(origins).zip(levels(&items)) {
+            let Item::Stmt { effects, transfer } = item else { continue };
+            if *transfer == Transfer::Copy {
                 // Later code reads the origin: the copy lends its reads to nobody.
                 continue;
             }
-            let unit = match of_level.get(&level) {
+            let unit = match of_level.get(&(level, action)) {
                 Some(unit) => *unit,
                 None => {
                     let name = self.name(making, "statements", span);
                     let unit = self.unit(name, NodeKind::Statements, (index(id), level as usize));
-                    of_level.insert(level, unit);
+                    of_level.insert((level, action), unit);
                     unit
                 }
             };
@@ -198,9 +213,10 @@ impl Flow<'_> {
         let Unit { node, effects, .. } = &mut self.units[unit];
         node.depth = effects.depth;
         node.part[Resource::LogicalTables as usize] = 1;
-        node.part[Resource::Instructions as usize] = 1;
         node.part[Resource::HashDistribution as usize] = effects.n_hashes;
         node.part[Resource::HashBits as usize] = effects.hash_bits;
+        // Without a match there is no entry to bring what a hash unit computes; a gateway stands for one.
+        node.part[Resource::Gateways as usize] = u64::from(effects.n_hashes > 0);
     }
 
     fn terminator(&mut self, making: &mut Making, id: NodeId) -> Result<(), DesignError> {
@@ -232,7 +248,7 @@ impl Flow<'_> {
                     self.price_statements(before);
                     self.units[unit].results.insert(before);
                 }
-                let rows = self.condition_bits(e).div_ceil(making.chip.gateways.condition_bits).max(1);
+                let rows = self.leaves.field_bits(e).div_ceil(making.chip.gateways.condition_bits).max(1);
                 let part = &mut self.units[unit].node.part;
                 part[Resource::Gateways as usize] = rows;
                 // A longer condition is a table of its own.
@@ -244,19 +260,6 @@ impl Flow<'_> {
             _ => {}
         }
         Ok(())
-    }
-
-    /// Bits that a condition reads, each field once.
-    fn condition_bits(&self, e: &Expr) -> u64 {
-        let mut widths: BTreeMap<usize, u64> = BTreeMap::new();
-        e.for_each_read(&mut |place| {
-            let ty = self.program().place_type(place);
-            let width = ty.map_or(1, |ty| bits(self.program(), &ty));
-            let first = self.leaves.extent(place).start;
-            let slot = widths.entry(first).or_default();
-            *slot = (*slot).max(width);
-        });
-        widths.into_values().sum()
     }
 
     fn apply(
@@ -299,18 +302,14 @@ impl Flow<'_> {
             self.price_statements(before);
             self.units[unit].results.insert(before);
         }
-        let mut n_instructions = 0;
         for action in self.program().tables[table].actions.clone() {
             let effects = self.leaves.action(action.procedure);
-            let procedure = get(&self.program().procedures, action.procedure);
-            let is_empty =
-                procedure.is_none_or(|p| p.graph.nodes.iter().all(|(_, node)| node.stmts.is_empty()));
-            n_instructions += u64::from(!is_empty);
             self.units[unit].effects.join(&effects);
+            self.units[unit].actions.push(effects.writes);
         }
         let implementation = self.program().tables[table].implementation;
         self.units[unit].profile = implementation.map(|object| (object, demand.data_bits));
-        self.price_table(making, table, unit, &demand, keys, n_instructions);
+        self.price_table(making, table, unit, &demand, keys);
         self.units[unit].table = Some(facts);
         Ok(unit)
     }
@@ -339,7 +338,6 @@ impl Flow<'_> {
         unit: usize,
         demand: &TableDemand,
         keys: &[Expr],
-        n_instructions: u64,
     ) {
         let chip = making.chip;
         let packed = match pack(chip, demand, making.options.pack) {
@@ -375,7 +373,6 @@ impl Flow<'_> {
         let Unit { node, effects, .. } = &mut self.units[unit];
         let mut add = |resource: Resource, amount: u64| node.part[resource as usize] += amount;
         add(Resource::LogicalTables, 1);
-        add(Resource::Instructions, n_instructions);
         add(Resource::ActionBytes, demand.data_bits.div_ceil(8).min(chip.actions.data_bytes));
         add(Resource::HashDistribution, effects.n_hashes);
         let per_stage = chip.sram.blocks / packed.n_words.max(1);
@@ -393,7 +390,9 @@ impl Flow<'_> {
         }
         node.depth = effects.depth;
         match packed.lookup {
-            Lookup::None => {}
+            // A hash unit's value comes with an entry, for which a gateway stands.
+            Lookup::None => node.part[Resource::Gateways as usize] += u64::from(effects.n_hashes > 0),
+            Lookup::Gateway => node.part[Resource::Gateways as usize] += 1,
             Lookup::Ternary => {
                 node.part[Resource::TernaryTables as usize] = 1;
                 node.ternary_bytes = bytes;
@@ -423,6 +422,7 @@ impl Flow<'_> {
         }
         let paths = Paths::new(self.graph);
         self.repeated(making, &paths);
+        self.instructions(&paths);
         let first = making.design.problem.nodes.len();
         // Bytes of another block are other bytes.
         let shift = making
@@ -445,6 +445,42 @@ impl Flow<'_> {
         self.memories(making, first, &mut edges)?;
         making.design.problem.edges.extend(edges);
         Ok(())
+    }
+
+    /// Counts the instructions: one for each action that writes something which is read afterwards, or leaves the block.
+    fn instructions(&mut self, paths: &Paths) {
+        let mut outputs = self.leaves.none();
+        for (id, variable) in self.program().variables.iter() {
+            if matches!(variable.scope, Scope::Pipeline(_)) {
+                outputs.insert(self.leaves.layout.variable(id));
+            }
+        }
+        let counts: Vec<u64> = (self.units.iter().enumerate())
+            .map(|(i, unit)| {
+                let mut read = outputs.clone();
+                for (j, later) in self.units.iter().enumerate() {
+                    if i == j || paths.is_before(unit, later) {
+                        read.union(&later.effects.reads);
+                        read.union(&later.keys);
+                    }
+                }
+                let writes = match unit.kind {
+                    NodeKind::Statements => std::slice::from_ref(&unit.effects.writes),
+                    NodeKind::Table | NodeKind::Condition | NodeKind::Memory => &unit.actions,
+                };
+                // Operands of a key or a condition have no leaf of their own.
+                let is_operand = unit.kind == NodeKind::Statements
+                    && unit.effects.writes.iter().next().is_none()
+                    && unit.effects.objects.is_empty();
+                writes.iter().filter(|writes| is_operand || writes.meets(&read)).count() as u64
+            })
+            .collect();
+        // Blocks of a package that Siding does not know have no role; ingress comes before egress.
+        let memory =
+            if self.position % 2 == 0 { Resource::Instructions } else { Resource::EgressInstructions };
+        for (unit, n) in self.units.iter_mut().zip(counts) {
+            unit.node.part[memory as usize] = n;
+        }
     }
 
     /// Notes loops, and tables that are applied again.

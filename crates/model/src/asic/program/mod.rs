@@ -7,6 +7,7 @@
 mod effects;
 mod flow;
 mod graph;
+mod inputs;
 mod memory;
 mod tables;
 

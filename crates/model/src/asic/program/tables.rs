@@ -111,6 +111,8 @@ impl Making<'_> {
             n_entries,
             data_bits,
             n_hit_actions,
+            n_const_entries: (table.has_const_entries && source != SizeSource::Option)
+                .then_some(table.entries.len() as u64),
             next_bits,
             is_versioned: true,
             is_default_in_memory,

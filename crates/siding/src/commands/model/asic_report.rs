@@ -426,7 +426,7 @@ fn placed_entries(packed: &Packed, n_units: u64) -> u64 {
 /// `9 in 2`: entries in as many words.
 fn per_word(packed: &Packed) -> String {
     match packed.lookup {
-        Lookup::None => "-".to_string(),
+        Lookup::None | Lookup::Gateway => "-".to_string(),
         Lookup::Ternary => format!("1 in {}", packed.n_words),
         Lookup::Index | Lookup::Hash => format!("{} in {}", packed.n_abreast, packed.n_words),
     }
@@ -446,6 +446,7 @@ fn short(resource: Resource) -> &'static str {
         Resource::HashDistribution => "dist",
         Resource::Gateways => "gateways",
         Resource::Instructions => "instr",
+        Resource::EgressInstructions => "egress instr",
         Resource::ActionBytes => "data B",
         Resource::RegisterUnits => "registers",
         Resource::CounterUnits => "counters",
