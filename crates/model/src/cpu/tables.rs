@@ -143,13 +143,43 @@ impl TableUse {
     }
 }
 
-/// Work of each table's lookups. Tables compete for the caches: all of them are the working set.
+/// For each table the bytes that compete with it for the caches: what packets touch of all tables between two reads of one of its
+/// lines, on the scale on which a table alone has its own working set. A small table that each packet reads keeps its lines beside
+/// a large one, whose lines come seldom.
+///
+/// Reads are taken to be independent and evenly spread over a table, as in Che's approximation (Che, Tung, Wang 2002): of `L` lines
+/// with `a` reads a packet, `L (1 - exp(-a t / L))` are touched in `t` packets.
+pub fn competing_bytes(tables: &[TableUse]) -> Vec<f64> {
+    /// A table alone: the share of its lines that are touched between two reads of one.
+    const ALONE: f64 = 1.0 - 1.0 / std::f64::consts::E;
+    // Bytes, and the share of them that a packet reads.
+    let uses: Vec<(f64, f64)> = (tables.iter())
+        .map(|table| {
+            let bytes = if table.lookups > 0.0 { table.working_set() } else { 0.0 };
+            let read = match table.structure {
+                Structure::Ternary => bytes,
+                _ => (table.lines() * LINE).min(bytes),
+            };
+            (bytes, table.lookups * read / bytes.max(1.0))
+        })
+        .collect();
+    let total: f64 = uses.iter().map(|(bytes, _)| bytes).sum();
+    let of = |(_, share): &(f64, f64)| {
+        if *share <= 0.0 {
+            return 0.0;
+        }
+        let n_packets = 1.0 / share;
+        let touched: f64 = uses.iter().map(|(bytes, share)| bytes * -(-share * n_packets).exp_m1()).sum();
+        (touched / ALONE).min(total)
+    };
+    uses.iter().map(of).collect()
+}
+
+/// Work of each table's lookups.
 pub fn work(tables: &[TableUse], latencies: &Latencies) -> Vec<Counts> {
-    let looked_up = |table: &&TableUse| table.lookups > 0.0;
-    let total: f64 = tables.iter().filter(looked_up).map(TableUse::working_set).sum();
-    let wait = latencies.wait(total);
-    let of = |table: &TableUse| {
+    let of = |(table, bytes): (&TableUse, f64)| {
         let Some(lookup) = table.lookup() else { return Counts::default() };
+        let wait = latencies.wait(bytes);
         let n = table.lookups;
         let masks = match table.structure {
             Structure::Ternary | Structure::PrefixHash if table.n_entries > 0 => table.n_masks as f64,
@@ -172,7 +202,7 @@ pub fn work(tables: &[TableUse], latencies: &Latencies) -> Vec<Counts> {
         .into_iter()
         .collect()
     };
-    tables.iter().map(of).collect()
+    tables.iter().zip(competing_bytes(tables)).map(of).collect()
 }
 
 #[cfg(test)]
@@ -188,5 +218,42 @@ mod tests {
         );
         assert_eq!(latencies.wait(2048.0), 6.0);
         assert_eq!(Latencies::default().wait(1e6), 0.0);
+    }
+
+    fn table(n_entries: u64, lookups: f64) -> TableUse {
+        TableUse {
+            name: "t".to_owned(),
+            structure: Structure::Exact,
+            lookups,
+            key_bytes: 4,
+            data_bytes: 4,
+            data_bytes_read: 4.0,
+            has_records: false,
+            writes_records: false,
+            is_staged: false,
+            suspends: false,
+            n_entries,
+            n_touched: n_entries,
+            n_masks: 1,
+        }
+    }
+
+    #[test]
+    fn small_tables_stay_near_beside_large_ones() {
+        let near = |one: f64, other: f64| (one / other - 1.0).abs() < 0.01;
+        let (small, large) = (table(100, 1.0), table(10_000_000, 1.0));
+        let own = |table: &TableUse| table.working_set();
+        assert!(near(competing_bytes(std::slice::from_ref(&large))[0], own(&large)));
+        // Two equal tables are one of twice the size.
+        let both = competing_bytes(&[large.clone(), large.clone()]);
+        assert!(both.iter().all(|bytes| near(*bytes, 2.0 * own(&large))), "{both:?}");
+        // While a line of the small table is not read, the large one brings some hundred lines.
+        let mixed = competing_bytes(&[small.clone(), large.clone()]);
+        assert!(mixed[0] < 4.0 * own(&small) && near(mixed[1], own(&small) + own(&large)), "{mixed:?}");
+        // Where few packets read the small one, it is as far as the rest.
+        let seldom = competing_bytes(&[table(100, 1e-7), large.clone()]);
+        assert!(near(seldom[0], own(&small) + own(&large)), "{seldom:?}");
+        // A table that nobody reads takes no room.
+        assert_eq!(competing_bytes(&[table(1000, 0.0)]), [0.0]);
     }
 }
