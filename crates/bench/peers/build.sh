@@ -40,7 +40,7 @@ build_swx_programs() {
     local cflags
     read -ra cflags <<<"$(pkg-config --cflags libdpdk)"
     mkdir -p "$out/peers"
-    for program in l2 wire; do
+    for program in l2 wire learn; do
         "$out/peer-dpdk_swx" --codegen "$here/$program.spec" "$out/peers/$program.c"
         "${CC:-cc}" "${cflags[@]}" "${flags[@]}" -w -fPIC -shared -I"$dpdk_source/lib/pipeline" \
             "$out/peers/$program.c" -o "$out/peers/$program.so"

@@ -1,13 +1,14 @@
 /*
  * Peer: DPDK's software switch pipeline (SWX) running l2.spec, which is l2.p4 in its own language,
- * and wire.spec, which has no table.
+ * wire.spec, which has no table, and learn.spec, whose packets add entries.
  *
  *     peer-dpdk_swx [--quick] [--size N] [--packets N]
+ *     peer-dpdk_swx --learn [--quick] [--size N]
  *     peer-dpdk_swx --codegen SPEC OUT.c     writes a program's C, which build.sh compiles to
  * SPEC's .so
  *
- * Programs run compiled, the only way that DPDK 22.11 has: l2.so and wire.so, which build.sh makes
- * from SWX's own C, lie in the folder peers/ beside the executable.
+ * Programs run compiled, the only way that DPDK 22.11 has: l2.so, wire.so and learn.so, which build.sh
+ * makes from SWX's own C, lie in the folder peers/ beside the executable.
  *
  * Ports are memory: the input port hands out 64-byte packets of a fixed array one after another,
  * without copying; the output port counts. So the figure is the pipeline's own work. SWX creates
@@ -18,6 +19,10 @@
  * "size" is the entries of each table (0 without tables); packets draw their addresses at random
  * from them, so that every lookup hits. "packets" is the length of the array: 1024 stay in the
  * cache, 65536 do not.
+ *
+ * With --learn the input port writes a key into each packet, as `siding bench state` does: "learn" has
+ * new keys, from an empty table to "size" entries, "hit" keys of the table at random. The output port
+ * compares the values. "refused" is the share of keys that found their bucket of four full.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -47,6 +52,43 @@ static struct {
     uint64_t n_sent[2]; /* by output port; SWX sends what a program drops to the last */
 } memory;
 enum { FORWARDED, DROPPED };
+
+#define KEY_AT 14
+#define REQUEST_BYTES 84
+/* Flows that learn.spec has room for, twice. */
+#define FLOWS_MAX (1u << 20)
+
+enum work { NONE, LEARN, HIT };
+
+/* Keys of packets that add entries. */
+static struct {
+    enum work work;
+    uint64_t n_known;
+    uint64_t random;
+    uint64_t n_wrong;
+} flows;
+
+/* Different for each number below 2^32. */
+static uint32_t key_of(uint64_t number)
+{
+    return (uint32_t)number * 2654435761u;
+}
+
+static void put_request(uint8_t *packet)
+{
+    bool is_new = flows.work == LEARN;
+    uint64_t number = is_new ? flows.n_known++ : peer_random_below(&flows.random, (uint32_t)flows.n_known);
+    uint32_t key = key_of(number), value = is_new ? ~key : 0;
+    uint32_t request[2] = {__builtin_bswap32(key), __builtin_bswap32(value)};
+    memcpy(packet + KEY_AT, request, sizeof(request));
+}
+
+static bool is_answered(const uint8_t *packet)
+{
+    uint32_t request[2];
+    memcpy(request, packet + KEY_AT, sizeof(request));
+    return request[1] == ~request[0];
+}
 
 static void *port_in_create(void *args)
 {
@@ -78,6 +120,10 @@ static int port_receive(void *port, struct rte_swx_pkt *packet)
     packet->pkt = buffer + 128;
     packet->offset = HEADROOM;
     packet->length = PACKET_BYTES;
+    if (flows.work != NONE) {
+        packet->length = REQUEST_BYTES;
+        put_request(buffer + 128 + HEADROOM);
+    }
     return 1;
 }
 
@@ -90,7 +136,8 @@ static void port_receive_stats(void *port, struct rte_swx_port_in_stats *stats)
 
 static void port_send(void *port, struct rte_swx_pkt *packet)
 {
-    (void)packet;
+    if (flows.work != NONE)
+        flows.n_wrong += !is_answered(packet->pkt + packet->offset);
     ++*(uint64_t *)port;
 }
 
@@ -264,6 +311,69 @@ done:
     return status;
 }
 
+/* Cycles per packet, the median of slices, until so many packets were sent. */
+static double turn(struct rte_swx_pipeline *pipeline, enum work work, uint64_t n_packets)
+{
+    static struct peer_slices slices;
+    uint64_t end_at = memory.n_sent[FORWARDED] + n_packets;
+    slices.n = 0;
+    flows.work = work;
+    while (memory.n_sent[FORWARDED] < end_at) {
+        uint64_t n_before = memory.n_sent[FORWARDED];
+        uint64_t begin = peer_tsc();
+        rte_swx_pipeline_run(pipeline, INSTRUCTIONS_PER_SLICE);
+        uint64_t end = peer_tsc();
+        if (memory.n_sent[FORWARDED] == n_before)
+            return -1;
+        peer_slice_add(&slices, begin, end, memory.n_sent[FORWARDED] - n_before);
+    }
+    return peer_median(slices.values, slices.n);
+}
+
+static int measure_learning(const char *library, uint32_t size, size_t n_runs)
+{
+    double runs[2][PEER_RUNS];
+    struct rte_swx_learner_stats stats;
+    uint64_t per_action[16];
+    double refused = 0;
+    char extra[120];
+    for (size_t i = 0; i < n_runs; i++) {
+        struct rte_swx_ctl_pipeline *control = NULL;
+        struct rte_swx_pipeline *pipeline = NULL;
+        int status = -1;
+        flows.work = NONE;
+        if (make_packets(512, 0) != 0 || (pipeline = build(library)) == NULL)
+            return -1;
+        flows.n_known = flows.n_wrong = 0;
+        flows.random = 7;
+        if ((control = rte_swx_ctl_pipeline_create(pipeline)) != NULL &&
+            rte_swx_ctl_pipeline_commit(control, 1) == 0) {
+            memset(&stats, 0, sizeof(stats));
+            stats.n_pkts_action = per_action;
+            runs[0][i] = turn(pipeline, LEARN, size);
+            status = rte_swx_ctl_pipeline_learner_stats_read(pipeline, "flows", &stats);
+            refused = (double)stats.n_pkts_learn_err / (double)(stats.n_pkts_learn_ok + stats.n_pkts_learn_err + 1);
+            if (flows.n_wrong != 0 || stats.n_pkts_learn_ok + stats.n_pkts_learn_err < size)
+                status = -1;
+            runs[1][i] = turn(pipeline, HIT, 1 << 20);
+            /* A key that was refused is added without a value when it comes again. */
+            if (runs[0][i] < 0 || runs[1][i] < 0 || (double)flows.n_wrong > (refused * 2 + 1e-6) * (1 << 20))
+                status = -1;
+        }
+        rte_swx_ctl_pipeline_free(control);
+        rte_swx_pipeline_free(pipeline);
+        if (status != 0) {
+            fprintf(stderr, "peer-dpdk_swx: %s with %u flows does not run, or gives wrong values\n", library, size);
+            return -1;
+        }
+    }
+    snprintf(extra, sizeof(extra), "\"unit\":\"packet\",\"program\":\"learn\",\"refused\":%.4f,\"pages\":\"%s\"",
+             refused, peer_pages);
+    peer_print("swx", peer_dpdk_version(), "learn", size, runs[0], n_runs, extra);
+    peer_print("swx", peer_dpdk_version(), "hit", size, runs[1], n_runs, extra);
+    return 0;
+}
+
 static int generate(const char *spec, const char *code)
 {
     FILE *in = fopen(spec, "r"), *out = fopen(code, "w");
@@ -297,10 +407,29 @@ int main(int argc, char **argv)
     }
     self[length] = '\0';
     snprintf(folder, sizeof(folder), "%s/peers", dirname(self));
-    if (peer_dpdk_start(argv[0], 256) != 0)
+    if (peer_dpdk_start(argv[0], peer_flag(argc, argv, "--learn") ? 1024 : 256) != 0)
         return 1;
     if (argc == 4 && strcmp(argv[1], "--codegen") == 0)
         return generate(argv[2], argv[3]);
+    if (peer_flag(argc, argv, "--learn")) {
+        static const uint32_t flow_sizes[] = {1000, 100000, 1000000};
+        char library[4300];
+        snprintf(library, sizeof(library), "%s/learn.so", folder);
+        if (access(library, R_OK) != 0) {
+            fprintf(stderr, "peer-dpdk_swx: no %s: build.sh --dpdk-source DIR makes it\n", library);
+            return 1;
+        }
+        for (size_t i = 0; i < (only_size || quick ? 1 : 3); i++) {
+            uint32_t size = only_size ? (uint32_t)strtoul(only_size, NULL, 10) : flow_sizes[i];
+            if (size < 1 || size > FLOWS_MAX) {
+                fprintf(stderr, "peer-dpdk_swx: --learn wants 1 to %u flows\n", FLOWS_MAX);
+                return 2;
+            }
+            if (measure_learning(library, size, n_runs) != 0)
+                return 1;
+        }
+        return 0;
+    }
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         for (size_t j = 0; j < sizeof(packets) / sizeof(packets[0]); j++) {
             uint32_t size = only_size ? (uint32_t)strtoul(only_size, NULL, 10) : sizes[i];

@@ -53,7 +53,7 @@ pub(super) fn measure(args: &BenchStateArgs) -> Result<(), Exit> {
     add_peers(&mut report, sizes, &args.measure);
     judge(&mut report);
     report.notes.push(
-        "Lines of siding are whole packets, with parser and deparser; lines of peers are their tables alone."
+        "Lines of siding and swx are whole packets, with parser and deparser; those of rte_hash and swx_learner are their tables alone."
             .to_owned(),
     );
     report.show("state", "", &args.measure)
@@ -81,15 +81,27 @@ fn run_with(
     harness::run(program, &options)
 }
 
+/// Flows that the table of SWX's pipeline has room for.
+const PIPELINE_SIZE_MAX: u64 = 1 << 20;
+
+/// Tables alone, and DPDK's pipeline with a program like ours.
 fn add_peers(report: &mut Report, sizes: &[u64], args: &MeasureArgs) {
-    for size in sizes {
-        let mut options = vec!["--size".to_owned(), size.to_string()];
+    let learner = sizes.iter().map(|size| ("learn", None, *size));
+    let pipeline = sizes.iter().filter(|size| **size <= PIPELINE_SIZE_MAX);
+    let pipeline = pipeline.map(|size| ("dpdk_swx", Some("--learn"), *size));
+    let mut absent: Vec<&str> = Vec::new();
+    for (peer, mode, size) in learner.chain(pipeline) {
+        if absent.contains(&peer) {
+            continue;
+        }
+        let mut options: Vec<String> = mode.into_iter().map(str::to_owned).collect();
+        options.extend(["--size".to_owned(), size.to_string()]);
         options.extend(args.quick.then(|| "--quick".to_owned()));
-        match harness::run_peer("learn", &options) {
+        match harness::run_peer(peer, &options) {
             Ok(lines) => report.lines.extend(lines),
             Err(sentence) => {
                 report.absent.push(sentence);
-                return;
+                absent.push(peer);
             }
         }
     }
@@ -120,6 +132,8 @@ fn judge(report: &mut Report) {
         judged(rate.filter_map(|line| Some((line.size, line.number("mpps")?))).collect());
     let learner = ratios(lines, ("swx_learner", "learn"), ("siding", "learn"));
     let hash = ratios(lines, ("rte_hash", "learn"), ("siding", "learn"));
+    let pipeline = ratios(lines, ("swx", "learn"), ("siding", "learn"));
+    let pipeline_hits = ratios(lines, ("swx", "hit"), ("siding", "hit"));
     let two_workers = ratios(lines, ("siding", "learn, 1 worker"), ("siding", "learn, 2 workers"));
     let counts = lines.iter().filter(|line| line.work == "hit, count");
     let updates = counts.filter_map(|line| Some((line.size, line.number("extra_cycles")?))).collect();
@@ -128,6 +142,8 @@ fn judge(report: &mut Report) {
     report.judge("million_flows_a_second", rate, Goal::AtLeast(15.0));
     report.judge("ratio_to_swx_learner", learner, Goal::AtLeast(1.0));
     report.judge("ratio_to_rte_hash", hash, Goal::AtLeast(1.0));
+    report.judge("ratio_to_swx_pipeline", pipeline, Goal::AtLeast(1.0));
+    report.judge("ratio_to_swx_pipeline_at_hits", pipeline_hits, Goal::AtLeast(1.0));
     report.judge("two_workers_to_one", two_workers, Goal::AtLeast(1.6));
 }
 
@@ -151,6 +167,8 @@ mod tests {
             line("siding", "learn", JUDGED, 150.0),
             line("siding", "hit", JUDGED, 100.0),
             line("swx_learner", "learn", JUDGED, 300.0),
+            line("swx", "learn", JUDGED, 450.0),
+            line("swx", "hit", JUDGED, 250.0),
             line("siding", "learn, 1 worker", JUDGED, 150.0),
             line("siding", "learn, 2 workers", JUDGED, 100.0),
             line("siding", "hit, read", JUDGED, 90.0),
@@ -170,6 +188,8 @@ mod tests {
                 ("learn_to_hit", JUDGED, 1.5, true),
                 ("million_flows_a_second", JUDGED, 20.0, true),
                 ("ratio_to_swx_learner", JUDGED, 2.0, true),
+                ("ratio_to_swx_pipeline", JUDGED, 3.0, true),
+                ("ratio_to_swx_pipeline_at_hits", JUDGED, 2.5, true),
                 ("two_workers_to_one", JUDGED, 1.5, false),
             ]
         );
