@@ -39,7 +39,7 @@ pub use live::{
     PortCommand, ShmArgs, ShowArg, WaitModeArg,
 };
 pub use migrate::{EndArg, MigrateArgs};
-pub use model::{ModelAsicArgs, ModelCommand, ModelCpuArgs, ModelExternArgs};
+pub use model::{ModelAsicArgs, ModelCommand, ModelCpuArgs, ModelExternArgs, ModelPacketsArgs};
 pub use own_extern::{ExternCommand, ExternHeaderArgs, ExternKindArg, ExternNewArgs};
 pub use p4rt::{
     AtomicityArg, GetArgs, P4rtArgs, P4rtCommand, PacketOutArgs, PipelineActionArg, ReadArgs, SetArgs,

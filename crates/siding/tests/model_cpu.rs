@@ -106,6 +106,101 @@ fn a_program_alone_has_equal_shares() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("all ways have equal shares"));
 }
 
+/// Packets with an IPv4 header, those to port 53 apart, and others.
+const WAYS: &str = "
+#include <core.p4>
+#include <v1model.p4>
+header eth_t { bit<48> dst; bit<48> src; bit<16> type; }
+header ip_t { bit<152> before; bit<8> last; }
+struct headers_t { eth_t eth; ip_t ip; }
+struct meta_t { }
+parser Read(packet_in p, out headers_t h, inout meta_t m, inout standard_metadata_t s) {
+    state start { p.extract(h.eth); transition select(h.eth.type) { 0x800: ip; default: accept; } }
+    state ip { p.extract(h.ip); transition accept; }
+}
+control Verify(inout headers_t h, inout meta_t m) { apply { } }
+control In(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
+    action forward() { s.egress_spec = 1; }
+    action drop() { mark_to_drop(s); }
+    table stations { key = { h.eth.dst: lpm; } actions = { forward; drop; } default_action = drop; }
+    apply { if (h.ip.isValid()) { stations.apply(); } else { s.egress_spec = 2; } }
+}
+control Out(inout headers_t h, inout meta_t m, inout standard_metadata_t s) { apply { } }
+control Sum(inout headers_t h, inout meta_t m) { apply { } }
+control Write(packet_out p, in headers_t h) { apply { p.emit(h.eth); p.emit(h.ip); } }
+V1Switch(Read(), Verify(), In(), Out(), Sum(), Write()) main;
+";
+
+/// The program, and a capture of three packets with IPv4 and one without.
+fn ways(dir: &Path) -> (String, String) {
+    let (program, capture) = (dir.join("ways.p4"), dir.join("ways.pcap"));
+    std::fs::write(&program, WAYS).unwrap();
+    let file = std::fs::File::create(&capture).unwrap();
+    let mut writer = packet_io::PcapWriter::new("capture", file, packet_io::LINK_TYPE_ETHERNET).unwrap();
+    for kind in [0x08, 0x08, 0x86, 0x08] {
+        let mut bytes = vec![0; 60];
+        bytes[12] = kind;
+        writer.write(&packet_io::Packet::new(bytes)).unwrap();
+    }
+    writer.finish().unwrap();
+    (program.display().to_string(), capture.display().to_string())
+}
+
+#[test]
+fn captures_say_how_packets_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let (program, capture) = ways(dir.path());
+    let path = written("captures.json", &profile());
+    let profile = path.to_str().unwrap();
+    let pcap = format!("7={capture}");
+    let report = found(&siding(&["model", "cpu", &program, "--profile", profile, "--pcap", &pcap, "--json"]));
+    let classes = report["classes"].as_array().unwrap();
+    let of = |i: usize| (classes[i]["share"].as_f64().unwrap(), classes[i]["cycles"].as_f64().unwrap());
+    assert_eq!((classes.len(), of(0).0, of(1).0), (2, 0.25, 0.75));
+    // A header of five cycles and a lookup of ten, beside what each packet pays.
+    assert!(of(1).1 >= of(0).1 + 15.0, "{classes:?}");
+    let mean = 0.25 * of(0).1 + 0.75 * of(1).1;
+    assert!((report["cycles"]["value"].as_f64().unwrap() - mean).abs() < 0.1, "{report}");
+    // Delays are of both kinds.
+    let output = siding(&["model", "latency", &program, "--profile", profile, "--pcap", &capture, "--json"]);
+    let delays = found(&output);
+    assert_eq!((&delays["classes"], &delays["ghz"]), (&report["classes"], &2.0.into()));
+    let costs = format!("{}:1,{}:3", of(0).1, of(1).1);
+    assert_eq!(delays, found(&siding(&["model", "latency", "--cycles", &costs, "--ghz", "2", "--json"])));
+}
+
+#[test]
+fn shares_of_ways_can_be_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let (program, capture) = ways(dir.path());
+    let path = written("shares.json", &profile());
+    let profile = path.to_str().unwrap();
+    let ask = |shares: &[&str]| {
+        let given = shares.iter().flat_map(|share| ["--path-share", share]);
+        let args: Vec<&str> = ["model", "cpu", &program, "--profile", profile, "--pcap", &capture, "--json"]
+            .into_iter()
+            .chain(given)
+            .collect();
+        siding(&args)
+    };
+    let line = |text: &str| 1 + WAYS.lines().position(|line| line.contains(text)).unwrap();
+    let (select, condition) = (line("transition select"), line("isValid"));
+    let headers = |output: &Output| {
+        let report = found(output);
+        let mut rows = report["components"].as_array().unwrap().iter();
+        let header = rows.find(|row| row["component"] == "header").unwrap();
+        (header["per_packet"].as_f64().unwrap(), report["tables"][0]["lookups"].as_f64().unwrap())
+    };
+    assert_eq!(headers(&ask(&[])), (1.75, 0.75));
+    let one = format!("{select}/0=0.2");
+    assert_eq!(headers(&ask(&[&one])), (1.2, 0.75));
+    let other = format!("!{condition}=0.5");
+    assert_eq!(headers(&ask(&[&one, &other])), (1.2, 0.5));
+    assert!(refused(&ask(&["99=0.5"])).contains("no such way; the program has"));
+    assert!(refused(&ask(&["stations.drop=0.7", "stations.forward=0.7"])).contains("make 1.4"));
+    assert!(refused(&ask(&["99"])).contains("expected a way and a share from 0 to 1"));
+}
+
 #[test]
 fn bad_profiles_and_tables_are_refused() {
     let mut other = profile();

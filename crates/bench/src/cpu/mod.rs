@@ -6,7 +6,8 @@
 //! - `mixed`: the same with many components at once;
 //! - `predict`: `siding model cpu`;
 //! - `subject`: one program, counted in the interpreter and measured in compiled code;
-//! - `turns`: several programs measured by turns.
+//! - `turns`: several programs measured by turns;
+//! - `ways`: names of ways through a program.
 //!
 //! Fits and predictions are those of `model::cpu`.
 
@@ -16,9 +17,10 @@ mod mixed;
 mod predict;
 mod subject;
 mod turns;
+mod ways;
 
 pub use self::formula::formula;
-pub use self::predict::{Answer, Question, predict};
+pub use self::predict::{Answer, Class, Question, Traffic, predict};
 
 use self::micro::Micro;
 use self::predict::label;

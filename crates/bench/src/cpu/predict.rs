@@ -1,6 +1,7 @@
 //! `siding model cpu`: what a program's packets would cost on a core, before anything is compiled.
 
 use super::subject::{Counted, Subject};
+use super::ways::name_shares;
 use crate::report;
 use console::Loaded;
 use console::output::Exit;
@@ -20,6 +21,8 @@ pub struct Question {
     pub entries: Vec<(String, u64)>,
     /// Sizes of the table of each row of a grid.
     pub what_if: Vec<(String, Vec<u64>)>,
+    /// Shares of ways, in place of what packets do; they apply to all packets alike.
+    pub shares: Vec<(String, f64)>,
     pub cores: Vec<u32>,
     /// Cycles of a second; `None`: as on the machine of the profile.
     pub ghz: Option<f64>,
@@ -36,7 +39,19 @@ pub struct Answer {
     ghz: f64,
     sources: Arc<SourceMap>,
     n_packets: usize,
+    classes: Vec<Class>,
 }
+
+/// Packets that go the same way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Class {
+    pub cycles: f64,
+    /// Of all packets.
+    pub share: f64,
+}
+
+/// Entries of a program, and packets with the ports that they come in by.
+pub type Traffic = (Vec<Update>, Vec<(u32, Vec<u8>)>);
 
 /// Why there is no answer: a sentence about the question.
 pub type Misunderstood = String;
@@ -47,20 +62,37 @@ pub fn predict(
     name: &str,
     loaded: Loaded,
     schema: Arc<Schema>,
-    traffic: (Vec<Update>, Vec<(u32, Vec<u8>)>),
+    traffic: Traffic,
     profile: Profile,
     question: &Question,
 ) -> Result<Result<Answer, Misunderstood>, Exit> {
     let (sources, n_packets) = (Arc::clone(&loaded.sources), traffic.1.len());
     let subject = Subject::of(name, loaded, schema, traffic);
-    let mut counted = subject.count()?;
+    let mut observed = subject.observe()?;
+    let line = |span| sources.locate(span).map(|location| location.line);
+    if let Err(sentence) = name_shares(&mut observed.all, subject.program(), &line, &question.shares) {
+        return Ok(Err(sentence));
+    }
+    let mut counted = subject.work_of(&observed, &observed.all)?;
+    let mut sizes = Vec::new();
     for (wanted, n) in &question.entries {
         match find(&counted, wanted) {
-            Ok(i) => set_entries(&mut counted, i, *n),
+            Ok(i) => sizes.push((i, *n)),
             Err(sentence) => return Ok(Err(format!("--entries {wanted}: {sentence}"))),
         }
     }
+    sizes.iter().for_each(|(i, n)| set_entries(&mut counted, *i, *n));
     let prediction = profile.predict(&counted.work, &counted.tables);
+    // Shares that were named are of packets in the mean.
+    let has_classes = n_packets > 0 && question.shares.is_empty();
+    let mut classes = Vec::new();
+    for (decisions, n) in observed.ways.iter().filter(|_| has_classes) {
+        let mut one = subject.work_of(&observed, decisions)?;
+        sizes.iter().for_each(|(i, n)| set_entries(&mut one, *i, *n));
+        let cycles = profile.predict(&one.work, &one.tables).cycles;
+        classes.push(Class { cycles, share: *n as f64 / n_packets as f64 });
+    }
+    classes.sort_by(|one, other| one.cycles.total_cmp(&other.cycles));
     let mut what_if = Vec::new();
     for (wanted, sizes) in &question.what_if {
         let i = match find(&counted, wanted) {
@@ -86,6 +118,7 @@ pub fn predict(
         ghz,
         sources,
         n_packets,
+        classes,
     }))
 }
 
@@ -111,6 +144,25 @@ fn find(counted: &Counted, wanted: &str) -> Result<usize, String> {
 }
 
 impl Answer {
+    /// Packets by what they cost, the cheapest first; empty if no packets were given, or if shares were named.
+    pub fn classes(&self) -> &[Class] {
+        &self.classes
+    }
+
+    /// Cycles of a packet in the mean.
+    pub fn cycles(&self) -> f64 {
+        self.prediction.cycles
+    }
+
+    /// Cycles of a nanosecond.
+    pub fn ghz(&self) -> f64 {
+        self.ghz
+    }
+
+    pub fn machine(&self) -> &str {
+        &self.profile.machine.model
+    }
+
     fn mpps(&self, cycles: f64, n_cores: u32) -> f64 {
         self.ghz * 1e3 / cycles.max(1e-9) * f64::from(n_cores)
     }
@@ -177,12 +229,16 @@ impl Answer {
         let what_if = self.what_if.iter().map(|(table, n, cycles)| {
             json!({ "table": table, "entries": n, "cycles": rounded(*cycles), "mpps": rounded(self.mpps(*cycles, 1)) })
         });
+        let classes = self
+            .classes
+            .iter()
+            .map(|class| json!({ "cycles": rounded(class.cycles), "share": rounded(class.share) }));
         let [low, high] = self.prediction.ci95;
         json!({
             "version": 1, "program": self.program, "machine": self.profile.machine.model, "ghz": self.ghz,
             "cycles": { "value": rounded(self.prediction.cycles), "lo": rounded(low), "hi": rounded(high) },
             "components": components.collect::<Vec<_>>(), "tables": tables.collect::<Vec<_>>(),
-            "lines": lines.collect::<Vec<_>>(), "cores": cores.collect::<Vec<_>>(),
+            "lines": lines.collect::<Vec<_>>(), "classes": classes.collect::<Vec<_>>(), "cores": cores.collect::<Vec<_>>(),
             "what_if": what_if.collect::<Vec<_>>(), "warnings": self.warnings(),
         })
     }
@@ -229,6 +285,14 @@ impl Answer {
             let mut rows = vec![["line", "cycles"].map(str::to_owned).to_vec()];
             rows.extend(lines.iter().map(|(line, cycles)| vec![line.to_string(), format!("{cycles:.1}")]));
             text += &format!("\n{}", report::aligned(&rows));
+        }
+        if let [first, .., last] = self.classes.as_slice() {
+            text += &format!(
+                "\n{} ways of packets, of {:.0} to {:.0} cycles\n",
+                self.classes.len(),
+                first.cycles,
+                last.cycles
+            );
         }
         text.push('\n');
         for n in &self.cores {

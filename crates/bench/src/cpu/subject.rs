@@ -8,12 +8,13 @@ use console::CcArgs;
 use console::Loaded;
 use console::output::Exit;
 use control::{Schema, Target, Update};
+use interp::InterpretedDevice;
 use ir::lookup::index;
 use ir::{Match, Program, TableId, Timeout};
 use model::cpu::tables::{Structure, TableUse};
 use model::cpu::{Component, Decisions, Work};
 use native::{BurstPacket, Bursts, Fate, Native, Path};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Instant;
@@ -47,6 +48,15 @@ pub(super) struct Counted {
     pub(super) tables: Vec<TableUse>,
 }
 
+/// Decisions of packets in the interpreter.
+pub(super) struct Observed {
+    device: InterpretedDevice,
+    /// Of all packets together.
+    pub(super) all: Decisions,
+    /// Of those that go the same way, with their number.
+    pub(super) ways: Vec<(Decisions, u64)>,
+}
+
 impl Subject {
     pub(super) fn new(name: &str, program: Micro) -> Result<Subject, Exit> {
         let Micro { name: title, text, scene } = program;
@@ -75,21 +85,45 @@ impl Subject {
         }
     }
 
+    pub(super) fn program(&self) -> &Program {
+        &self.loaded.runnable.program
+    }
+
     /// Counts work: the interpreter says how packets go.
     pub(super) fn count(&self) -> Result<Counted, Exit> {
-        let program = &self.loaded.runnable.program;
-        let mut device = interp::interpreter(program.clone(), (*self.schema).clone(), Config::default())
-            .map_err(|error| bug(&error.to_string()))?;
+        let observed = self.observe()?;
+        self.work_of(&observed, &observed.all)
+    }
+
+    /// Runs the packets through the interpreter.
+    pub(super) fn observe(&self) -> Result<Observed, Exit> {
+        let mut device =
+            interp::interpreter(self.program().clone(), (*self.schema).clone(), Config::default())
+                .map_err(|error| bug(&error.to_string()))?;
         self.fill(&mut device)?;
-        let mut decisions = Decisions::default();
+        let mut observed = Observed { device, all: Decisions::default(), ways: Vec::new() };
+        let mut numbers: HashMap<u64, usize> = HashMap::new();
         for (port, packet) in &self.packets {
-            device.switch.inject(*port, packet, &mut decisions);
+            let mut decisions = Decisions::default();
+            observed.device.switch.inject(*port, packet, &mut decisions);
             decisions.packet_done();
+            observed.all.merge(&decisions);
+            let next = observed.ways.len();
+            match *numbers.entry(decisions.way()).or_insert(next) {
+                known if known < next => observed.ways[known].1 += 1,
+                _ => observed.ways.push((decisions, 1)),
+            }
         }
+        Ok(observed)
+    }
+
+    /// The work of packets that decide so, among all that were observed.
+    pub(super) fn work_of(&self, observed: &Observed, decisions: &Decisions) -> Result<Counted, Exit> {
+        let program = self.program();
         let plan = codegen::plan(program, &codegen::Options::default());
         let stays = plan.fast_path.as_ref().is_some_and(|path| path.headers_in_place.is_some());
         let moves = !stays || !decisions.keeps_headers();
-        let mut work = Work::new(program, &decisions, moves);
+        let mut work = Work::new(program, decisions, moves);
         if self.stride() * self.packets.len() > NEAR_BYTES {
             work.total[Component::PacketLine] += (self.stride() / LINE_BYTES) as f64;
         }
@@ -98,13 +132,14 @@ impl Subject {
             let structure = Structure::from_name(&planned.structure)
                 .ok_or_else(|| bug(&format!("no lookup structure is called {}", planned.structure)))?;
             let used = Used {
-                decisions: &decisions,
+                decisions,
+                n_touched: observed.all.n_touched(id),
                 work: &work,
                 has_records: !planned.entries_are_inline,
                 is_staged: matches!(planned.staging, Staging::Suspends(_) | Staging::Prefetched(_)),
                 suspends: matches!(planned.staging, Staging::Suspends(_)),
             };
-            Ok(used.table(program, id, structure, &device.switch.runner))
+            Ok(used.table(program, id, structure, &observed.device.switch.runner))
         });
         let tables = tables.collect::<Result<_, Exit>>()?;
         Ok(Counted { work, tables })
@@ -214,6 +249,8 @@ impl Ready {
 /// How packets use the tables of a program.
 struct Used<'a> {
     decisions: &'a Decisions,
+    /// Entries that any packet has come to; `None`: no packet came.
+    n_touched: Option<u64>,
     work: &'a Work,
     has_records: bool,
     is_staged: bool,
@@ -254,7 +291,7 @@ impl Used<'_> {
                 || table.direct_meter.is_some()
                 || table.timeout != Timeout::Never,
             n_entries,
-            n_touched: self.decisions.n_touched(id).unwrap_or(n_entries),
+            n_touched: self.n_touched.unwrap_or(n_entries),
             n_masks: masks.len() as u64,
         }
     }

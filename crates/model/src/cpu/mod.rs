@@ -13,6 +13,6 @@ mod profile;
 pub mod tables;
 mod work;
 
-pub use decisions::Decisions;
+pub use decisions::{Decision, Decisions};
 pub use profile::{Machine, Prediction, Profile, VERSION};
 pub use work::{Component, Counts, Work};

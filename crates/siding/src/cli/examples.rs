@@ -385,7 +385,10 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "model latency",
         &[
-            ("siding model latency --cycles 300 --load 80", "equal gaps, 80 % of what a core takes"),
+            (
+                "siding model latency router.p4 router.stf --load 80",
+                "cycles are predicted, 80 % of what a core takes",
+            ),
             ("siding model latency --cycles 200:0.9,1500:0.1 --arrivals poisson", "two kinds of packets"),
             (
                 "siding model latency --cycles 300 --trace in.pcap --stall 4000 --port 10",
@@ -429,6 +432,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("siding model cpu router.p4 router.stf", "cycles by component, of packets as in the script"),
             ("siding model cpu router.p4 router.stf --what-if routes=1e3:1e5:1e7", "with larger tables"),
+            ("siding model cpu router.p4 router.stf --pcap 1=in.pcap", "packets go as those of a capture"),
         ],
     ),
     (

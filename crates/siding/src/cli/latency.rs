@@ -1,5 +1,7 @@
 //! `siding model latency`: arguments.
 
+use super::FrontEndArgs;
+use super::model::ModelPacketsArgs;
 use super::number::{cycles, gigahertz, number, percent};
 use clap::Args;
 use console::CcArgs;
@@ -8,8 +10,13 @@ use std::path::PathBuf;
 /// Exit code 1: no bound exists, packets are lost, or a check misses a goal.
 #[derive(Debug, Args)]
 pub struct ModelLatencyArgs {
-    /// Cycles of a packet, as `siding model cpu` predicts them; several with their shares, as 200:0.9,1500:0.1
-    #[arg(long, value_name = "N[:SHARE],...", value_delimiter = ',', value_parser = cost, required_unless_present = "check")]
+    /// A program: its packets cost what `siding model cpu` predicts
+    pub program: Option<PathBuf>,
+    #[command(flatten)]
+    pub packets: ModelPacketsArgs,
+    /// Cycles of a packet, in place of a program; several with their shares, as 200:0.9,1500:0.1
+    #[arg(long, value_name = "N[:SHARE],...", value_delimiter = ',', value_parser = cost,
+          required_unless_present_any = ["check", "program"], conflicts_with = "program")]
     pub cycles: Vec<(f64, f64)>,
     /// Cycles of a burst beside those of its packets
     #[arg(long, value_name = "N", default_value = "0", value_parser = cycles)]
@@ -17,9 +24,9 @@ pub struct ModelLatencyArgs {
     /// Cycles between two polls that find nothing
     #[arg(long, value_name = "N", default_value = "50", value_parser = positive_cycles)]
     pub poll_cycles: f64,
-    /// Cycles of a second
-    #[arg(long, value_name = "GHZ", default_value = "2.5", value_parser = gigahertz)]
-    pub ghz: f64,
+    /// Cycles of a second [default: 2.5, with a program those of the profile's machine]
+    #[arg(long, value_name = "GHZ", value_parser = gigahertz)]
+    pub ghz: Option<f64>,
     /// Packets that come, in percent of what the core takes in full bursts [default: 80, with --trace those of the capture]
     #[arg(long, value_name = "PERCENT", value_parser = load, conflicts_with = "rate")]
     pub load: Option<f64>,
@@ -60,6 +67,8 @@ pub struct ModelLatencyArgs {
     pub offload: LatencyOffloadArgs,
     #[command(flatten)]
     pub check: LatencyCheckArgs,
+    #[command(flatten)]
+    pub front_end: FrontEndArgs,
 }
 
 #[derive(Debug, Args)]
@@ -86,7 +95,7 @@ pub struct LatencyOffloadArgs {
 #[command(next_help_heading = "Comparison with measurements")]
 pub struct LatencyCheckArgs {
     /// Measure delays on this machine, beside what the model predicts of them; takes two cores, and most of two minutes
-    #[arg(long, conflicts_with_all = ["cycles", "load", "rate", "arrivals", "trace", "packet", "port", "stall", "extern_share"])]
+    #[arg(long, conflicts_with_all = ["program", "cycles", "load", "rate", "arrivals", "trace", "packet", "port", "stall", "extern_share"])]
     pub check: bool,
     /// With --check: fewer loads, shorter runs, half a minute
     #[arg(long)]

@@ -2,7 +2,7 @@
 
 use super::latency::ModelLatencyArgs;
 use super::number::{cycles, gigahertz, number, percent};
-use super::{FrontEndArgs, SweepArgs};
+use super::{FrontEndArgs, SweepArgs, parse_port_file};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -65,11 +65,12 @@ pub struct ModelAsicArgs {
 pub struct ModelCpuArgs {
     /// The program
     pub program: PathBuf,
-    /// A test script: its entries are written, and its packets say how packets go
-    pub script: Option<PathBuf>,
-    /// A profile of `siding model calibrate`
-    #[arg(long, value_name = "FILE.json", default_value = "siding-profile.json")]
-    pub profile: PathBuf,
+    #[command(flatten)]
+    pub packets: ModelPacketsArgs,
+    /// How many packets go a way, as 25=0.9 of those that come to the condition in line 25, !25=0.1, 25/0=0.5 of the first case,
+    /// or routes.drop=0.2; of the others as many as before, in proportion (repeatable)
+    #[arg(long, value_name = "WAY=SHARE", value_delimiter = ',', value_parser = way)]
+    pub path_share: Vec<(String, f64)>,
     /// Entries of tables, in place of those of the script, as routes=1e6; packets come to all of them
     #[arg(long, value_name = "TABLE=N,...", value_delimiter = ',', value_parser = entries)]
     pub entries: Vec<(String, u64)>,
@@ -87,6 +88,25 @@ pub struct ModelCpuArgs {
     pub json: bool,
     #[command(flatten)]
     pub front_end: FrontEndArgs,
+}
+
+/// The entries of a program, its packets, and the machine.
+#[derive(Debug, Args)]
+pub struct ModelPacketsArgs {
+    /// A test script: its entries are written, and its packets say how packets go
+    pub script: Option<PathBuf>,
+    /// Packets of this capture say how packets go, in place of those of the script; the first 100000 count (repeatable)
+    #[arg(long, value_name = "[PORT=]FILE", requires = "program", value_parser = parse_port_file)]
+    pub pcap: Vec<(u32, PathBuf)>,
+    /// A profile of `siding model calibrate`
+    #[arg(long, value_name = "FILE.json", default_value = "siding-profile.json")]
+    pub profile: PathBuf,
+}
+
+/// `WAY=SHARE`.
+fn way(text: &str) -> Result<(String, f64), String> {
+    let (way, share) = text.split_once('=').ok_or("expected a way and a share from 0 to 1, as 25=0.3")?;
+    Ok((way.to_owned(), number(share, 0.0, 1.0)?))
 }
 
 /// Cycles are those of any one clock; `siding bench async` and `siding ctl show async` tell what they are here.

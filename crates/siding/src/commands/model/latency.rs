@@ -1,9 +1,12 @@
 //! `siding model latency`: how long packets take, at most and as a rule.
 
+use super::predicted;
 use crate::cli::{ArrivalsArg, ModelLatencyArgs};
 use crate::output::{self, Exit, error_line, out, replace_file};
 use bench::chart::{self, Across, Chart, Series};
+use bench::cpu::Question;
 use bench::{MeasureArgs, latency as measured, report};
+use clap::ArgMatches;
 use model::latency::{
     Arrival, Bound, Envelope, Estimate, Limit, NoBound, Offload, Pattern, Port, Scene, Service, Sizes,
     Stalls, Traffic, TrafficError, Worker, bound, estimate, mean_wait,
@@ -26,7 +29,7 @@ const LOAD: f64 = 80.0;
 /// Packets of a capture that are kept; 16 bytes each.
 const N_TRACE_MAX: usize = 16_000_000;
 
-pub fn run(args: &ModelLatencyArgs) -> Exit {
+pub fn run(args: &ModelLatencyArgs, matches: &ArgMatches) -> Exit {
     if args.check.check {
         let measure = MeasureArgs {
             quick: args.check.quick,
@@ -41,17 +44,21 @@ pub fn run(args: &ModelLatencyArgs) -> Exit {
         error_line("--quick and --predictions are for --check");
         return Exit::Usage;
     }
-    match model(args) {
-        Ok(exit) => exit,
-        Err((message, exit)) => {
+    let costs = match &args.program {
+        None => Ok(Costs::given(args)),
+        Some(program) => Costs::predicted(args, program, matches),
+    };
+    match costs.map(|costs| model(args, costs)) {
+        Ok(Ok(exit)) | Err(exit) => exit,
+        Ok(Err((message, exit))) => {
             error_line(&message);
             exit
         }
     }
 }
 
-fn model(args: &ModelLatencyArgs) -> Result<Exit, Problem> {
-    let scene = Setting::new(args, classes(args))?;
+fn model(args: &ModelLatencyArgs, costs: Costs) -> Result<Exit, Problem> {
+    let scene = Setting::new(args, costs)?;
     let answer = scene.answer(N_PACKETS);
     if let Some(path) = &args.svg {
         draw(path, &scene)?;
@@ -61,16 +68,54 @@ fn model(args: &ModelLatencyArgs) -> Result<Exit, Problem> {
     Ok(if is_fine { Exit::Ok } else { Exit::Failed })
 }
 
-/// The cycles of packets with their shares, which add up to 1. A profile of `siding model calibrate` and a program would give them
-/// here, too.
-fn classes(args: &ModelLatencyArgs) -> Vec<(f64, f64)> {
-    let total: f64 = args.cycles.iter().map(|(_, share)| share).sum();
-    args.cycles.iter().map(|(cycles, share)| (*cycles, share / total)).collect()
+/// Clock of a core of which nothing is known.
+const GHZ: f64 = 2.5;
+
+/// What packets cost.
+struct Costs {
+    /// Cycles with their shares, which add up to 1.
+    classes: Vec<(f64, f64)>,
+    ghz: f64,
+    /// A sentence about where they come from.
+    origin: Option<String>,
+}
+
+impl Costs {
+    fn given(args: &ModelLatencyArgs) -> Costs {
+        let total: f64 = args.cycles.iter().map(|(_, share)| share).sum();
+        let classes = args.cycles.iter().map(|(cycles, share)| (*cycles, share / total)).collect();
+        Costs { classes, ghz: args.ghz.unwrap_or(GHZ), origin: None }
+    }
+
+    /// Of a program's packets, by the ways that they go. Faults are printed.
+    fn predicted(args: &ModelLatencyArgs, program: &Path, matches: &ArgMatches) -> Result<Costs, Exit> {
+        let question = Question { ghz: args.ghz, ..Question::default() };
+        let answer = predicted::answer(program, &args.packets, &args.front_end, matches, &question)?;
+        let found: Vec<(f64, f64)> =
+            answer.classes().iter().map(|class| (class.cycles, class.share)).collect();
+        let what = match found.as_slice() {
+            [] => format!(
+                "{:.0} cycles a packet in the mean, as no packets were given; the bound is none if some cost more",
+                answer.cycles()
+            ),
+            [(cycles, _)] => format!("{cycles:.0} cycles a packet"),
+            [(least, _), .., (most, _)] => {
+                format!("{} ways of packets, of {least:.0} to {most:.0} cycles", found.len())
+            }
+        };
+        let origin = format!("{}: {what}, predicted for {}.", program.display(), answer.machine());
+        let classes = if found.is_empty() { vec![(answer.cycles(), 1.0)] } else { found };
+        Ok(Costs { classes, ghz: answer.ghz(), origin: Some(origin) })
+    }
 }
 
 /// Everything that is known of worker and traffic, in nanoseconds.
 struct Setting<'a> {
     args: &'a ModelLatencyArgs,
+    ghz: f64,
+    /// Cycles of packets with their shares, and a sentence about where they come from.
+    classes: Vec<(f64, f64)>,
+    origin: Option<String>,
     /// Costs of packets with their shares.
     packets: Vec<(f64, f64)>,
     worker: Worker,
@@ -83,9 +128,10 @@ struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    fn new(args: &ModelLatencyArgs, classes: Vec<(f64, f64)>) -> Result<Setting<'_>, Problem> {
+    fn new(args: &ModelLatencyArgs, costs: Costs) -> Result<Setting<'_>, Problem> {
+        let Costs { classes, ghz, origin } = costs;
         let usage = |message: String| (message, Exit::Usage);
-        let ns = |cycles: f64| cycles / args.ghz;
+        let ns = |cycles: f64| cycles / ghz;
         let offload = (args.offload.extern_share > 0.0).then(|| Offload {
             share: args.offload.extern_share / 100.0,
             block_ns: ns(args.offload.extern_cycles),
@@ -129,7 +175,19 @@ impl Setting<'_> {
             }
         };
         let traffic = Traffic::new(pattern.clone(), rate, sizes.clone()).map_err(fault)?;
-        Ok(Setting { args, packets, worker, capacity, offload, pattern, sizes, traffic })
+        Ok(Setting {
+            args,
+            ghz,
+            classes,
+            origin,
+            packets,
+            worker,
+            capacity,
+            offload,
+            pattern,
+            sizes,
+            traffic,
+        })
     }
 
     /// The traffic at a load of this many percent; `None` if the pattern has no such rate.
@@ -249,11 +307,15 @@ impl Answer {
             }
             None => Value::Null,
         };
+        let classes = setting
+            .classes
+            .iter()
+            .map(|(cycles, share)| json!({ "cycles": rounded(*cycles), "share": rounded(*share) }));
         let percentiles = SHARES.iter().zip(&self.estimate.quantiles).map(|((_, name), (ns, half))| {
             json!({ "percentile": name, "ns": rounded(*ns), "half_width_ns": rounded(*half) })
         });
         json!({
-            "version": 1, "ghz": setting.args.ghz, "burst": setting.args.burst, "ring": setting.args.ring,
+            "version": 1, "ghz": setting.ghz, "classes": classes.collect::<Vec<_>>(), "burst": setting.args.burst, "ring": setting.args.ring,
             "capacity_mpps": rounded(setting.capacity * 1e3), "mpps": rounded(setting.traffic.rate() * 1e3),
             "load": rounded(self.load * 100.0), "sigma": self.envelope.map(|envelope| rounded(envelope.sigma)),
             "program_bound": of(&self.program), "machine_bound": of(&self.machine),
@@ -268,9 +330,10 @@ impl Answer {
 
     fn text(&self, setting: &Setting<'_>) -> String {
         let args = setting.args;
-        let mut text = format!(
+        let mut text = setting.origin.iter().map(|origin| format!("{origin}\n")).collect::<String>();
+        text += &format!(
             "A core of {} GHz takes {:.2} million packets a second in full bursts of {}; {:.2} come, a load of {:.0} %.\n",
-            args.ghz,
+            (setting.ghz * 1e3).round() / 1e3,
             setting.capacity * 1e3,
             args.burst,
             setting.traffic.rate() * 1e3,

@@ -5,6 +5,7 @@ mod asic_report;
 mod cpu;
 mod latency;
 mod offload;
+mod predicted;
 
 use crate::cli::ModelCommand;
 use crate::output::Exit;
@@ -16,7 +17,7 @@ pub fn run(command: &ModelCommand, matches: &ArgMatches) -> Exit {
         ModelCommand::Extern(args) => offload::run(args, matches),
         ModelCommand::Asic(args) => asic::run(args, matches),
         ModelCommand::Cpu(args) => cpu::run(args, matches),
-        ModelCommand::Latency(args) => latency::run(args),
+        ModelCommand::Latency(args) => latency::run(args, matches),
         ModelCommand::Targets => latency::targets(),
         ModelCommand::Calibrate(args) => bench::cpu::calibrate(args),
         ModelCommand::Formula(args) => bench::cpu::formula(args),
