@@ -196,6 +196,14 @@ fn shares_of_ways_can_be_named() {
     assert_eq!(headers(&ask(&[&one])), (1.2, 0.75));
     let other = format!("!{condition}=0.5");
     assert_eq!(headers(&ask(&[&one, &other])), (1.2, 0.5));
+    // Commands for BMv2's command line are entries, too.
+    let entries = dir.path().join("commands.txt");
+    std::fs::write(&entries, "table_add stations forward 00:00:00:00:00:01/48 =>\n").unwrap();
+    let entries = entries.to_str().unwrap();
+    let report = found(&siding(&["model", "cpu", &program, entries, "--profile", profile, "--json"]));
+    assert_eq!(report["tables"][0]["entries"], 1);
+    let output = siding(&["model", "cpu", &program, &capture, "--profile", profile]);
+    assert!(refused(&output).contains("is a capture: give it as --pcap"));
     assert!(refused(&ask(&["99=0.5"])).contains("no such way; the program has"));
     assert!(refused(&ask(&["stations.drop=0.7", "stations.forward=0.7"])).contains("make 1.4"));
     assert!(refused(&ask(&["99"])).contains("expected a way and a share from 0 to 1"));

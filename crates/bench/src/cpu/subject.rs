@@ -6,7 +6,7 @@ use crate::programs::{bug, load, updates};
 use codegen::plan::{Plan, SavedPlan, Staging, SuspensionPlan};
 use console::CcArgs;
 use console::Loaded;
-use console::output::Exit;
+use console::output::{self, Exit};
 use control::{Schema, Target, Update};
 use interp::InterpretedDevice;
 use ir::lookup::index;
@@ -80,7 +80,10 @@ impl Subject {
     fn fill(&self, target: &mut dyn Target) -> Result<(), Exit> {
         let all: Vec<&Update> = self.updates.iter().collect();
         match target.write_many(&all).into_iter().find_map(Result::err) {
-            Some(fault) => Err(bug(&format!("{}: {fault}", self.name))),
+            Some(fault) => {
+                output::error_line(&format!("{}: an entry is refused: {fault}", self.title));
+                Err(Exit::Usage)
+            }
             None => Ok(()),
         }
     }

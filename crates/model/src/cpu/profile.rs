@@ -148,3 +148,65 @@ impl Profile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fit::fit;
+    use super::*;
+    use crate::random::Random;
+
+    /// Cycles of the three components of made-up programs.
+    const COSTS: [(Component, f64); 3] =
+        [(Component::Packet, 20.0), (Component::Operation, 1.5), (Component::Header, 6.0)];
+
+    /// A profile of eighty programs, each measured with an error of up to 5 %.
+    fn measured(costs: [(Component, f64); 3], seed: u64) -> Profile {
+        let mut random = Random(seed);
+        let mut unit = move || (random.next() >> 11) as f64 / (1u64 << 53) as f64;
+        let mut shapes = Random(99);
+        let points: Vec<Point> = (0..80)
+            .map(|i| {
+                let counts = [1.0, (shapes.next() % 9) as f64, (shapes.next() % 4) as f64];
+                let exact: f64 = costs.iter().zip(counts).map(|((_, cycles), n)| cycles * n).sum();
+                Point {
+                    name: format!("program {i}"),
+                    counts: costs.iter().map(|(component, _)| *component).zip(counts).collect(),
+                    cycles: exact * (0.95 + 0.1 * unit()),
+                }
+            })
+            .collect();
+        Profile {
+            version: VERSION,
+            siding: String::new(),
+            made_at: 0,
+            machine: Machine::default(),
+            components: fit(&points),
+            n_points: points.len(),
+            rmse_relative: 0.0,
+            held_out_relative: 0.0,
+            drift: 0.0,
+            points,
+            curve: Curve::default(),
+        }
+    }
+
+    #[test]
+    fn two_calibrations_of_a_machine_agree_within_their_intervals() {
+        let first = measured(COSTS, 1);
+        assert!(first.components.iter().all(|cost| cost.is_told_apart), "{:?}", first.components);
+        // An interval holds nineteen of twenty samples, so that two of them seldom have nothing in common.
+        let disagrees = |seed: &u64| !first.disagreements(&measured(COSTS, *seed)).is_empty();
+        let n_differing = (2..102).filter(disagrees).count();
+        assert!(n_differing <= 5, "{n_differing} of 100");
+    }
+
+    #[test]
+    fn calibrations_of_other_machines_disagree() {
+        let mut slower = COSTS;
+        slower[1].1 *= 1.5;
+        let (first, other) = (measured(COSTS, 1), measured(slower, 2));
+        let differing: Vec<Component> =
+            first.disagreements(&other).into_iter().map(|(cost, _)| cost.component).collect();
+        assert_eq!(differing, [Component::Operation]);
+    }
+}

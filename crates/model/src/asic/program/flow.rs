@@ -476,8 +476,11 @@ impl Flow<'_> {
             })
             .collect();
         // Blocks of a package that Siding does not know have no role; ingress comes before egress.
-        let memory =
-            if self.position % 2 == 0 { Resource::Instructions } else { Resource::EgressInstructions };
+        let memory = if self.position.is_multiple_of(2) {
+            Resource::Instructions
+        } else {
+            Resource::EgressInstructions
+        };
         for (unit, n) in self.units.iter_mut().zip(counts) {
             unit.node.part[memory as usize] = n;
         }

@@ -3,11 +3,12 @@
 use crate::cli::{FrontEndArgs, ModelPacketsArgs};
 use crate::commands::script;
 use crate::output::{self, Exit, error_line};
-use crate::program::load;
+use crate::program::{load, read_entries};
 use bench::cpu::{Answer, Question, Traffic, predict, read_profile};
 use clap::ArgMatches;
 use control::Schema;
 use diagnostics::{Diagnostic, Diagnostics};
+use entries::Format;
 use packet_io::{PacketReader, ReadError};
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub fn answer(
         Exit::Bug
     })?;
     let mut traffic = match &packets.script {
-        Some(path) => of_script(path, &schema, front_end)?,
+        Some(path) => of_file(path, &schema, front_end)?,
         None => Traffic::default(),
     };
     if !packets.pcap.is_empty() {
@@ -44,13 +45,29 @@ pub fn answer(
     })
 }
 
-/// The entries and packets of a script. What it expects is not looked at.
-fn of_script(path: &Path, schema: &Schema, front_end: &FrontEndArgs) -> Result<Traffic, Exit> {
+/// The entries and packets of a script, or a file of entries.
+fn of_file(path: &Path, schema: &Schema, front_end: &FrontEndArgs) -> Result<Traffic, Exit> {
+    let name = path.display().to_string();
     let bytes = output::read_file(path).map_err(|error| {
-        error_line(&format!("cannot read {}: {error}", path.display()));
+        error_line(&format!("cannot read {name}: {error}"));
         Exit::Environment
     })?;
-    let parsed = stf::parse(&path.to_string_lossy(), &String::from_utf8_lossy(&bytes));
+    if PacketReader::new(name.clone(), &bytes[..]).is_ok() {
+        error_line(&format!("{name} is a capture: give it as --pcap {name}"));
+        return Err(Exit::Usage);
+    }
+    match entries::detect(&name, &bytes) {
+        Ok(format) if format != Format::Script => {
+            Ok((read_entries(schema, path, Some(format))?.batch.updates, Vec::new()))
+        }
+        // The reader of scripts says what is wrong with other files.
+        _ => of_script(path, &bytes, schema, front_end),
+    }
+}
+
+/// The entries and packets of a script. What it expects is not looked at.
+fn of_script(path: &Path, bytes: &[u8], schema: &Schema, front_end: &FrontEndArgs) -> Result<Traffic, Exit> {
+    let parsed = stf::parse(&path.to_string_lossy(), &String::from_utf8_lossy(bytes));
     let (plan, unresolved) = stf::resolve(&parsed.script, schema);
     let faults: Vec<Diagnostic> =
         [parsed.diagnostics, unresolved].into_iter().flat_map(Diagnostics::into_vec).collect();
