@@ -11,6 +11,7 @@ mod latency;
 mod live;
 mod migrate;
 mod model;
+mod model_packets;
 mod native;
 mod number;
 mod own_extern;
@@ -39,7 +40,8 @@ pub use live::{
     PortCommand, ShmArgs, ShowArg, WaitModeArg,
 };
 pub use migrate::{EndArg, MigrateArgs};
-pub use model::{ModelAsicArgs, ModelCommand, ModelCpuArgs, ModelExternArgs, ModelPacketsArgs};
+pub use model::{ModelAsicArgs, ModelCommand, ModelCpuArgs, ModelExternArgs};
+pub use model_packets::ModelPacketsArgs;
 pub use own_extern::{ExternCommand, ExternHeaderArgs, ExternKindArg, ExternNewArgs};
 pub use p4rt::{
     AtomicityArg, GetArgs, P4rtArgs, P4rtCommand, PacketOutArgs, PipelineActionArg, ReadArgs, SetArgs,

@@ -298,7 +298,7 @@ fn checked(args: &ModelCheckArgs) -> Result<Exit, Exit> {
         .enumerate()
         .map(|(i, program)| Subject::new(&format!("held_out{i}"), program))
         .collect::<Result<_, Exit>>()?;
-    // What cannot be counted shows before minutes of calibration.
+    // A program that cannot be counted shows before minutes of calibration.
     let mut counted = Vec::new();
     for subject in &subjects {
         progress(&format!("{}: counting", subject.title));

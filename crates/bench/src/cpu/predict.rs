@@ -46,7 +46,7 @@ pub struct Answer {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Class {
     pub cycles: f64,
-    /// Of all packets.
+    /// Share of all packets.
     pub share: f64,
 }
 

@@ -51,9 +51,9 @@ pub(super) struct Counted {
 /// Decisions of packets in the interpreter.
 pub(super) struct Observed {
     device: InterpretedDevice,
-    /// Of all packets together.
+    /// All packets together.
     pub(super) all: Decisions,
-    /// Of those that go the same way, with their number.
+    /// Packets that go the same way, with their number.
     pub(super) ways: Vec<(Decisions, u64)>,
 }
 

@@ -72,7 +72,7 @@ impl Decisions {
         match self.named_ways.get(&(span, decision)) {
             Some(named) => {
                 let cases = (0..n_ways.saturating_sub(1)).map(Some).chain([None]);
-                share_beside(named, case, cases, &observed)
+                share_of_rest(named, case, cases, &observed)
             }
             None => observed(case),
         }
@@ -83,7 +83,7 @@ impl Decisions {
         let ways = self.actions.get(&table);
         let observed = |action| ways.map_or(1.0 / n_actions.max(1) as f64, |ways| ways.share(action));
         match self.named_actions.get(&table) {
-            Some(named) => share_beside(named, Some(action), (0..n_actions).map(Some), &observed),
+            Some(named) => share_of_rest(named, Some(action), (0..n_actions).map(Some), &observed),
             None => observed(Some(action)),
         }
     }
@@ -164,7 +164,7 @@ impl Decisions {
 }
 
 /// The share of a case where some have a named share: the others have what is left, in proportion to what was observed.
-fn share_beside(
+fn share_of_rest(
     named: &Named,
     case: Option<usize>,
     cases: impl Iterator<Item = Option<usize>>,

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn small_tables_stay_near_beside_large_ones() {
+    fn small_tables_stay_near_where_others_are_large() {
         let near = |one: f64, other: f64| (one / other - 1.0).abs() < 0.01;
         let (small, large) = (table(100, 1.0), table(10_000_000, 1.0));
         let own = |table: &TableUse| table.working_set();

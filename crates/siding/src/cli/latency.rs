@@ -1,7 +1,7 @@
 //! `siding model latency`: arguments.
 
 use super::FrontEndArgs;
-use super::model::ModelPacketsArgs;
+use super::model_packets::ModelPacketsArgs;
 use super::number::{cycles, gigahertz, number, percent};
 use clap::Args;
 use console::CcArgs;

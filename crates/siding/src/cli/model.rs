@@ -1,8 +1,9 @@
 //! `siding model`: what packets would cost.
 
 use super::latency::ModelLatencyArgs;
+use super::model_packets::ModelPacketsArgs;
 use super::number::{cycles, gigahertz, number, percent};
-use super::{FrontEndArgs, SweepArgs, parse_port_file};
+use super::{FrontEndArgs, SweepArgs};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -88,19 +89,6 @@ pub struct ModelCpuArgs {
     pub json: bool,
     #[command(flatten)]
     pub front_end: FrontEndArgs,
-}
-
-/// The entries of a program, its packets, and the machine.
-#[derive(Debug, Args)]
-pub struct ModelPacketsArgs {
-    /// A test script: its entries are written, and its packets say how packets go; or a file of entries, in any format
-    pub script: Option<PathBuf>,
-    /// Packets of this capture say how packets go, in place of those of the script; the first 100000 count (repeatable)
-    #[arg(long, value_name = "[PORT=]FILE", requires = "program", value_parser = parse_port_file)]
-    pub pcap: Vec<(u32, PathBuf)>,
-    /// A profile of `siding model calibrate`
-    #[arg(long, value_name = "FILE.json", default_value = "siding-profile.json")]
-    pub profile: PathBuf,
 }
 
 /// `WAY=SHARE`.

@@ -71,7 +71,7 @@ fn model(args: &ModelLatencyArgs, costs: Costs) -> Result<Exit, Problem> {
 /// Clock of a core of which nothing is known.
 const GHZ: f64 = 2.5;
 
-/// What packets cost.
+/// Costs of packets.
 struct Costs {
     /// Cycles with their shares, which add up to 1.
     classes: Vec<(f64, f64)>,
@@ -87,7 +87,7 @@ impl Costs {
         Costs { classes, ghz: args.ghz.unwrap_or(GHZ), origin: None }
     }
 
-    /// Of a program's packets, by the ways that they go. Faults are printed.
+    /// Costs of a program's packets, by the ways that they go. Faults are printed.
     fn predicted(args: &ModelLatencyArgs, program: &Path, matches: &ArgMatches) -> Result<Costs, Exit> {
         let question = Question { ghz: args.ghz, ..Question::default() };
         let answer = predicted::answer(program, &args.packets, &args.front_end, matches, &question)?;

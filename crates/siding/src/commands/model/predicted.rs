@@ -1,4 +1,4 @@
-//! What the packets of a program would cost: for `siding model cpu` and `siding model latency`.
+//! Predicted costs of a program's packets, for `siding model cpu` and `siding model latency`.
 
 use crate::cli::{FrontEndArgs, ModelPacketsArgs};
 use crate::commands::script;
