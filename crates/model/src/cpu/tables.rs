@@ -175,11 +175,23 @@ pub fn competing_bytes(tables: &[TableUse]) -> Vec<f64> {
     uses.iter().map(of).collect()
 }
 
-/// Work of each table's lookups.
+/// Work of each table's lookups. A table whose memory is prefetched with that of another one has no wait of its own: the other one
+/// waits for both.
 pub fn work(tables: &[TableUse], latencies: &Latencies) -> Vec<Counts> {
-    let of = |(table, bytes): (&TableUse, f64)| {
+    let bytes = competing_bytes(tables);
+    let is_prefetched = |table: &TableUse| table.is_staged && !table.suspends;
+    let together: f64 = (tables.iter().zip(&bytes))
+        .filter(|(table, _)| is_prefetched(table) && table.lookups > 0.0)
+        .map(|(_, bytes)| latencies.wait(*bytes))
+        .fold(0.0, f64::max);
+    let of = |(table, bytes): (&TableUse, &f64)| {
         let Some(lookup) = table.lookup() else { return Counts::default() };
-        let wait = latencies.wait(bytes);
+        let own = latencies.wait(*bytes);
+        let wait = match (table.is_staged, table.suspends) {
+            (true, true) => own.max(together),
+            (true, false) => 0.0,
+            (false, _) => own,
+        };
         let n = table.lookups;
         let masks = match table.structure {
             Structure::Ternary | Structure::PrefixHash if table.n_entries > 0 => table.n_masks as f64,
@@ -197,12 +209,12 @@ pub fn work(tables: &[TableUse], latencies: &Latencies) -> Vec<Counts> {
                 if table.is_staged { Component::BatchWait } else { Component::Wait },
                 n * table.structure_lines() * wait,
             ),
-            (Component::EntryWait, n * f64::from(u8::from(table.has_records)) * wait),
+            (Component::EntryWait, n * f64::from(u8::from(table.has_records)) * own),
         ]
         .into_iter()
         .collect()
     };
-    tables.iter().zip(competing_bytes(tables)).map(of).collect()
+    tables.iter().zip(&bytes).map(of).collect()
 }
 
 #[cfg(test)]
@@ -255,5 +267,18 @@ mod tests {
         assert!(near(seldom[0], own(&small) + own(&large)), "{seldom:?}");
         // A table that nobody reads takes no room.
         assert_eq!(competing_bytes(&[table(1000, 0.0)]), [0.0]);
+    }
+
+    #[test]
+    fn tables_that_are_prefetched_together_wait_once() {
+        let latencies = Latencies { points: vec![(1024.0, 4.0), (1e9, 304.0)] };
+        let waits = |tables: &[TableUse]| -> Vec<f64> {
+            work(tables, &latencies).iter().map(|counts| counts[Component::BatchWait]).collect()
+        };
+        let first = TableUse { is_staged: true, suspends: true, ..table(1000, 1.0) };
+        let second = TableUse { is_staged: true, ..table(10_000_000, 1.0) };
+        let alone = waits(&[TableUse { suspends: true, ..second.clone() }]);
+        let found = waits(&[first, second]);
+        assert!(found[1] == 0.0 && (found[0] / alone[0] - 1.0).abs() < 0.01, "{found:?}, alone {alone:?}");
     }
 }
