@@ -61,6 +61,11 @@ pub fn rounded(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
+/// A share with four digits.
+pub fn share(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}
+
 /// `10`, `1k`, `10M`.
 pub fn short(n: u64) -> String {
     match n {

@@ -206,7 +206,41 @@ fn shares_of_ways_can_be_named() {
     assert!(refused(&output).contains("is a capture: give it as --pcap"));
     assert!(refused(&ask(&["99=0.5"])).contains("no such way; the program has"));
     assert!(refused(&ask(&["stations.drop=0.7", "stations.forward=0.7"])).contains("make 1.4"));
+    assert!(
+        refused(&ask(&["stations.drop=0.1", "In.stations.drop=0.2"])).contains("this way has two shares")
+    );
+    let (both, not) = (format!("{condition}=0.1"), format!("!{condition}=0.2"));
+    assert!(refused(&ask(&[&both, &not])).contains("make 0.3"));
+    assert!(refused(&siding(&["model", "latency"])).contains("give a program"));
+    let no_program = siding(&["model", "latency", "--cycles", "9", "--pcap", &capture]);
+    assert!(refused(&no_program).contains("--pcap is for the packets of a program"));
     assert!(refused(&ask(&["99"])).contains("expected a way and a share from 0 to 1"));
+}
+
+#[test]
+fn a_switch_follows_the_shares_of_actions() {
+    let path = written("switch.json", &profile());
+    let lookups = |share: &str| {
+        let report = found(&cpu(&path, &["--json", "--path-share", share]));
+        let mut tables = report["tables"].as_array().unwrap().iter();
+        tables.find(|table| table["table"] == "Router.routes").unwrap()["lookups"].as_f64().unwrap()
+    };
+    // Packets that the access list drops are not routed.
+    assert_eq!(lookups("access_list.drop=1"), 0.0);
+    assert!(lookups("access_list.drop=0") > lookups("access_list.drop=0.5"));
+}
+
+#[test]
+fn delays_of_a_mean_have_no_bound() {
+    let path = written("mean.json", &profile());
+    let profile = path.to_str().unwrap();
+    let delays = found(&siding(&["model", "latency", ROUTER, "--profile", profile, "--json"]));
+    assert!(delays["program_bound"].is_null() && delays["simulated"]["mean_ns"].as_f64().unwrap() > 0.0);
+    let output = siding(&["model", "latency", ROUTER, "--profile", profile]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("there is no bound: give a script"));
+    let output = siding(&["model", "latency", ROUTER, SCRIPT, "--profile", profile, "--load", "99"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.code() == Some(1) && text.contains("One exists below a load of "), "{text}");
 }
 
 #[test]

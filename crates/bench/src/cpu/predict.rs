@@ -40,6 +40,7 @@ pub struct Answer {
     sources: Arc<SourceMap>,
     n_packets: usize,
     classes: Vec<Class>,
+    has_named_shares: bool,
 }
 
 /// Packets that go the same way.
@@ -77,6 +78,9 @@ pub fn predict(
     let mut sizes = Vec::new();
     for (wanted, n) in &question.entries {
         match find(&counted, wanted) {
+            Ok(i) if sizes.iter().any(|(known, other)| *known == i && other != n) => {
+                return Ok(Err(format!("--entries gives `{wanted}` two sizes")));
+            }
             Ok(i) => sizes.push((i, *n)),
             Err(sentence) => return Ok(Err(format!("--entries {wanted}: {sentence}"))),
         }
@@ -92,6 +96,9 @@ pub fn predict(
         let cycles = profile.predict(&one.work, &one.tables).cycles;
         classes.push(Class { cycles, share: *n as f64 / n_packets as f64 });
     }
+    // The processor foresees branches of a single way; surprises of the mix are those of all packets alike.
+    let mean: f64 = classes.iter().map(|class| class.cycles * class.share).sum();
+    classes.iter_mut().for_each(|class| class.cycles += prediction.cycles - mean);
     classes.sort_by(|one, other| one.cycles.total_cmp(&other.cycles));
     let mut what_if = Vec::new();
     for (wanted, sizes) in &question.what_if {
@@ -119,6 +126,7 @@ pub fn predict(
         sources,
         n_packets,
         classes,
+        has_named_shares: !question.shares.is_empty(),
     }))
 }
 
@@ -189,6 +197,11 @@ impl Answer {
             warnings
                 .push("no packets were given: all ways have equal shares, and all lookups hit".to_owned());
         }
+        if self.has_named_shares && self.n_packets > 0 {
+            warnings.push(
+                "shares were named, so that the cycles of each way of packets are not known".to_owned(),
+            );
+        }
         if !self.prediction.unknown.is_empty() {
             let names: Vec<&str> = self.prediction.unknown.iter().map(|component| component.name()).collect();
             warnings
@@ -232,7 +245,7 @@ impl Answer {
         let classes = self
             .classes
             .iter()
-            .map(|class| json!({ "cycles": rounded(class.cycles), "share": rounded(class.share) }));
+            .map(|class| json!({ "cycles": rounded(class.cycles), "share": report::share(class.share) }));
         let [low, high] = self.prediction.ci95;
         json!({
             "version": 1, "program": self.program, "machine": self.profile.machine.model, "ghz": self.ghz,

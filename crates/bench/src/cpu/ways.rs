@@ -2,12 +2,14 @@
 //! case of a `select` or `switch`, `table.action`. `siding sim` has the same names.
 
 use diagnostics::Span;
-use ir::{Graph, Program, TableId, TerminatorKind};
+use ir::{ExprKind, Graph, Program, TableId, TerminatorKind, VarId};
 use model::cpu::{Decision, Decisions};
+use std::collections::{BTreeMap, BTreeSet};
 
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
     Case { span: Span, decision: Decision, case: Option<usize> },
-    Action { table: TableId, action: usize },
+    Action { table: TableNumber, action: usize },
 }
 
 /// Gives ways their shares. A line of two conditions means both. The error is a sentence about the shares.
@@ -18,6 +20,7 @@ pub(super) fn name_shares(
     shares: &[(String, f64)],
 ) -> Result<(), String> {
     let ways = ways(program, line);
+    let mut named_ways: BTreeMap<Way, f64> = BTreeMap::new();
     for (name, share) in shares {
         let named = ways.iter().filter(|(known, way)| {
             let is_action = matches!(way, Way::Action { .. });
@@ -27,9 +30,8 @@ pub(super) fn name_shares(
         let mut is_known = false;
         for (_, way) in named {
             is_known = true;
-            match way {
-                Way::Case { span, decision, case } => decisions.name_share(*span, *decision, *case, *share),
-                Way::Action { table, action } => decisions.name_action_share(*table, *action, *share),
+            if named_ways.insert(*way, *share).is_some_and(|earlier| earlier != *share) {
+                return Err(format!("--path-share {name}: this way has two shares"));
             }
         }
         if !is_known {
@@ -42,9 +44,74 @@ pub(super) fn name_shares(
             });
         }
     }
-    match decisions.named().map(|named| named.values().sum::<f64>()).find(|sum| *sum > 1.0 + 1e-9) {
-        Some(sum) => Err(format!("--path-share: the shares of one decision make {sum}, and 1 is all")),
-        None => Ok(()),
+    // By decision: the sum of its named shares, and its ways without one.
+    let mut sums: BTreeMap<Place, (f64, usize)> = BTreeMap::new();
+    for way in ways.iter().map(|(_, way)| *way).collect::<BTreeSet<Way>>() {
+        let (sum, n_left) = sums.entry(way.place()).or_default();
+        match named_ways.get(&way) {
+            Some(share) => *sum += share,
+            None => *n_left += 1,
+        }
+    }
+    let is_wrong = |(sum, n_left): &&(f64, usize)| *sum > 1.0 + 1e-9 || *n_left == 0 && *sum < 1.0 - 1e-9;
+    if let Some((sum, _)) = sums.values().find(is_wrong) {
+        return Err(format!("--path-share: the shares of one decision make {sum}, and 1 is all"));
+    }
+    for (way, share) in &named_ways {
+        match *way {
+            Way::Case { span, decision, case } => decisions.name_share(span, decision, case, *share),
+            Way::Action { table, action } => {
+                decisions.name_action_share(TableId::from_raw(table.into()), action, *share);
+            }
+        }
+    }
+    let is_named = |table| named_ways.keys().any(|way| way.place() == Place::Table(table));
+    follow_actions(decisions, program, &is_named);
+    Ok(())
+}
+
+/// A decision that has ways.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Decision(Span, Decision),
+    Table(TableNumber),
+}
+
+type TableNumber = u32;
+
+impl Way {
+    fn place(self) -> Place {
+        match self {
+            Way::Case { span, decision, .. } => Place::Decision(span, decision),
+            Way::Action { table, .. } => Place::Table(table),
+        }
+    }
+}
+
+/// Where a `switch` goes by the action that a table has run, its cases get the shares of the actions.
+fn follow_actions(decisions: &mut Decisions, program: &Program, is_named: &dyn Fn(TableNumber) -> bool) {
+    let nodes = || program.graphs().flat_map(|graph| graph.nodes.iter()).map(|(_, node)| &node.terminator);
+    let results: Vec<(VarId, TableId)> = nodes()
+        .filter_map(|terminator| match &terminator.kind {
+            TerminatorKind::Apply { table, action: Some(place), .. } => Some((place.var, *table)),
+            _ => None,
+        })
+        .collect();
+    for terminator in nodes() {
+        let TerminatorKind::Switch { subject, cases, .. } = &terminator.kind else { continue };
+        let ExprKind::Read(place) = &subject.kind else { continue };
+        let table = results.iter().find(|(var, _)| *var == place.var).map(|(_, table)| *table);
+        let Some(table) = table.filter(|table| is_named(table.into_raw().into_u32())) else { continue };
+        let n_actions = program.tables[table].actions.len();
+        let mut rest = 1.0;
+        for (i, case) in cases.iter().enumerate() {
+            let action = case.value.to_u64().map_or(usize::MAX, |value| value as usize);
+            let share =
+                if action < n_actions { decisions.action_share(table, action, n_actions) } else { 0.0 };
+            decisions.name_share(terminator.span, Decision::Switch, Some(i), share);
+            rest -= share;
+        }
+        decisions.name_share(terminator.span, Decision::Switch, None, f64::max(rest, 0.0));
     }
 }
 
@@ -80,7 +147,10 @@ fn ways(program: &Program, line: &dyn Fn(Span) -> Option<u32>) -> Vec<(String, W
                 for (action, listed) in found.actions.iter().enumerate() {
                     let full = program.procedures[listed.procedure].name.as_str();
                     let short = full.rsplit('.').next().unwrap_or(full);
-                    ways.push((format!("{}.{short}", found.name), Way::Action { table: *table, action }));
+                    ways.push((
+                        format!("{}.{short}", found.name),
+                        Way::Action { table: table.into_raw().into_u32(), action },
+                    ));
                 }
             }
             _ => {}

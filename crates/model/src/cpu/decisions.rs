@@ -98,11 +98,6 @@ impl Decisions {
         self.named_actions.entry(table).or_default().insert(Some(action), share);
     }
 
-    /// The shares that were named, of each decision.
-    pub fn named(&self) -> impl Iterator<Item = &Named> {
-        self.named_ways.values().chain(self.named_actions.values())
-    }
-
     /// Adds what other packets did.
     pub fn merge(&mut self, other: &Decisions) {
         for (key, ways) in &other.ways {

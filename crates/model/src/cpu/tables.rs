@@ -180,7 +180,7 @@ pub fn competing_bytes(tables: &[TableUse]) -> Vec<f64> {
 pub fn work(tables: &[TableUse], latencies: &Latencies) -> Vec<Counts> {
     let bytes = competing_bytes(tables);
     let is_prefetched = |table: &TableUse| table.is_staged && !table.suspends;
-    let together: f64 = (tables.iter().zip(&bytes))
+    let others: f64 = (tables.iter().zip(&bytes))
         .filter(|(table, _)| is_prefetched(table) && table.lookups > 0.0)
         .map(|(_, bytes)| latencies.wait(*bytes))
         .fold(0.0, f64::max);
@@ -188,7 +188,7 @@ pub fn work(tables: &[TableUse], latencies: &Latencies) -> Vec<Counts> {
         let Some(lookup) = table.lookup() else { return Counts::default() };
         let own = latencies.wait(*bytes);
         let wait = match (table.is_staged, table.suspends) {
-            (true, true) => own.max(together),
+            (true, true) => own.max(others),
             (true, false) => 0.0,
             (false, _) => own,
         };
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_are_prefetched_together_wait_once() {
+    fn tables_that_are_prefetched_in_one_go_wait_once() {
         let latencies = Latencies { points: vec![(1024.0, 4.0), (1e9, 304.0)] };
         let waits = |tables: &[TableUse]| -> Vec<f64> {
             work(tables, &latencies).iter().map(|counts| counts[Component::BatchWait]).collect()

@@ -386,8 +386,8 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         "model latency",
         &[
             (
-                "siding model latency router.p4 router.stf --load 80",
-                "cycles are predicted, 80 % of what a core takes",
+                "siding model latency router.p4 router.stf --load 60",
+                "cycles are predicted, 60 % of what a core takes",
             ),
             ("siding model latency --cycles 200:0.9,1500:0.1 --arrivals poisson", "two kinds of packets"),
             (

@@ -16,7 +16,7 @@ pub struct ModelLatencyArgs {
     pub packets: ModelPacketsArgs,
     /// Cycles of a packet, in place of a program; several with their shares, as 200:0.9,1500:0.1
     #[arg(long, value_name = "N[:SHARE],...", value_delimiter = ',', value_parser = cost,
-          required_unless_present_any = ["check", "program"], conflicts_with = "program")]
+          conflicts_with = "program")]
     pub cycles: Vec<(f64, f64)>,
     /// Cycles of a burst beside those of its packets
     #[arg(long, value_name = "N", default_value = "0", value_parser = cycles)]

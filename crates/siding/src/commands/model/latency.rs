@@ -44,6 +44,13 @@ pub fn run(args: &ModelLatencyArgs, matches: &ArgMatches) -> Exit {
         error_line("--quick and --predictions are for --check");
         return Exit::Usage;
     }
+    if args.program.is_none() && (args.cycles.is_empty() || !args.packets.pcap.is_empty()) {
+        error_line(match args.cycles.is_empty() {
+            true => "give a program with a script or a capture, or the cycles of a packet with --cycles",
+            false => "--pcap is for the packets of a program; --trace takes the times of a capture",
+        });
+        return Exit::Usage;
+    }
     let costs = match &args.program {
         None => Ok(Costs::given(args)),
         Some(program) => Costs::predicted(args, program, matches),
@@ -78,13 +85,15 @@ struct Costs {
     ghz: f64,
     /// A sentence about where they come from.
     origin: Option<String>,
+    /// The dearest packet is not known.
+    is_mean: bool,
 }
 
 impl Costs {
     fn given(args: &ModelLatencyArgs) -> Costs {
         let total: f64 = args.cycles.iter().map(|(_, share)| share).sum();
         let classes = args.cycles.iter().map(|(cycles, share)| (*cycles, share / total)).collect();
-        Costs { classes, ghz: args.ghz.unwrap_or(GHZ), origin: None }
+        Costs { classes, ghz: args.ghz.unwrap_or(GHZ), origin: None, is_mean: false }
     }
 
     /// Costs of a program's packets, by the ways that they go. Faults are printed.
@@ -94,18 +103,16 @@ impl Costs {
         let found: Vec<(f64, f64)> =
             answer.classes().iter().map(|class| (class.cycles, class.share)).collect();
         let what = match found.as_slice() {
-            [] => format!(
-                "{:.0} cycles a packet in the mean, as no packets were given; the bound is none if some cost more",
-                answer.cycles()
-            ),
+            [] => format!("{:.0} cycles a packet in the mean of all ways", answer.cycles()),
             [(cycles, _)] => format!("{cycles:.0} cycles a packet"),
             [(least, _), .., (most, _)] => {
                 format!("{} ways of packets, of {least:.0} to {most:.0} cycles", found.len())
             }
         };
         let origin = format!("{}: {what}, predicted for {}.", program.display(), answer.machine());
+        let is_mean = found.is_empty();
         let classes = if found.is_empty() { vec![(answer.cycles(), 1.0)] } else { found };
-        Ok(Costs { classes, ghz: answer.ghz(), origin: Some(origin) })
+        Ok(Costs { classes, ghz: answer.ghz(), origin: Some(origin), is_mean })
     }
 }
 
@@ -116,6 +123,8 @@ struct Setting<'a> {
     /// Cycles of packets with their shares, and a sentence about where they come from.
     classes: Vec<(f64, f64)>,
     origin: Option<String>,
+    /// The dearest packet is not known, so there is no bound.
+    is_mean: bool,
     /// Costs of packets with their shares.
     packets: Vec<(f64, f64)>,
     worker: Worker,
@@ -129,7 +138,7 @@ struct Setting<'a> {
 
 impl Setting<'_> {
     fn new(args: &ModelLatencyArgs, costs: Costs) -> Result<Setting<'_>, Problem> {
-        let Costs { classes, ghz, origin } = costs;
+        let Costs { classes, ghz, origin, is_mean } = costs;
         let usage = |message: String| (message, Exit::Usage);
         let ns = |cycles: f64| cycles / ghz;
         let offload = (args.offload.extern_share > 0.0).then(|| Offload {
@@ -180,6 +189,7 @@ impl Setting<'_> {
             ghz,
             classes,
             origin,
+            is_mean,
             packets,
             worker,
             capacity,
@@ -228,7 +238,8 @@ impl Setting<'_> {
 
     fn answer(&self, n_packets: u64) -> Answer {
         let envelope = self.traffic.envelope();
-        let with = |stalls: Stalls| envelope.map(|envelope| self.bound(&self.traffic, &envelope, &stalls));
+        let bounded = envelope.filter(|_| !self.is_mean);
+        let with = |stalls: Stalls| bounded.map(|envelope| self.bound(&self.traffic, &envelope, &stalls));
         let service: Vec<(f64, f64)> =
             self.packets.iter().map(|(ns, share)| (ns + self.worker.burst_ns, *share)).collect();
         let poll = self.worker.poll_ns;
@@ -310,7 +321,7 @@ impl Answer {
         let classes = setting
             .classes
             .iter()
-            .map(|(cycles, share)| json!({ "cycles": rounded(*cycles), "share": rounded(*share) }));
+            .map(|(cycles, share)| json!({ "cycles": rounded(*cycles), "share": report::share(*share) }));
         let percentiles = SHARES.iter().zip(&self.estimate.quantiles).map(|((_, name), (ns, half))| {
             json!({ "percentile": name, "ns": rounded(*ns), "half_width_ns": rounded(*half) })
         });
@@ -358,7 +369,7 @@ impl Answer {
             Some(Ok(bound)) => rows.push(row(name, bound.delay_ns, words)),
             Some(Err(none)) => {
                 rows.push(vec![name.to_owned(), "-".to_owned(), "no bound exists".to_owned()]);
-                sentences.push(no_bound(name, none));
+                sentences.push(no_bound(name, none, self.load));
             }
             None => {}
         };
@@ -373,6 +384,11 @@ impl Answer {
             &self.machine,
             format!("with stalls of {stall} us, one while packets wait"),
         );
+        if setting.is_mean {
+            sentences.push(
+                "The dearest packet is not known, so there is no bound: give a script, or a capture with --pcap.".to_owned(),
+            );
+        }
         if let Some(wait) = self.wait_ns {
             rows.push(row("mean wait, formula", wait, "M/G/1 with vacations, packets one by one".to_owned()));
         }
@@ -411,16 +427,18 @@ impl Answer {
     }
 }
 
-fn no_bound(name: &str, none: &NoBound) -> String {
+fn no_bound(name: &str, none: &NoBound, load: f64) -> String {
     let costs = match none.limit {
         Limit::Core => ", if all packets cost the most",
         Limit::Port => ", if all packets are the longest",
         Limit::OffloadWorkers => "",
     };
     format!(
-        "No {name} exists: the {} would be loaded to {:.0} %{costs}, and a queue that is loaded to 100 % or more grows without end.",
+        "No {name} exists: the {} would be loaded to {:.0} %{costs}, and a queue that is loaded to 100 % or more grows without end. \
+         One exists below a load of {:.0} %.",
         limit_name(none.limit),
-        100.0 * none.load
+        100.0 * none.load,
+        (100.0 * load / none.load).floor()
     )
 }
 
