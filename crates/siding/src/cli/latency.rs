@@ -19,10 +19,10 @@ pub struct ModelLatencyArgs {
           conflicts_with = "program")]
     pub cycles: Vec<(f64, f64)>,
     /// Cycles of a burst beside those of its packets
-    #[arg(long, value_name = "N", default_value = "0", value_parser = cycles)]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = cycles, hide_short_help = true)]
     pub burst_cycles: f64,
     /// Cycles between two polls that find nothing
-    #[arg(long, value_name = "N", default_value = "50", value_parser = positive_cycles)]
+    #[arg(long, value_name = "N", default_value = "50", value_parser = positive_cycles, hide_short_help = true)]
     pub poll_cycles: f64,
     /// Cycles of a second [default: 2.5, with a program those of the profile's machine]
     #[arg(long, value_name = "GHZ", value_parser = gigahertz)]
@@ -43,7 +43,7 @@ pub struct ModelLatencyArgs {
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub burst: u32,
     /// Packets that the ring in front of the worker has room for
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 24), hide_short_help = true)]
     pub ring: u64,
     /// Bytes of a packet, several with their shares as 64:7,1518:1, or imix (64, 594 and 1518 bytes as 7:4:1)
     #[arg(long, value_name = "BYTES[:SHARE],...|imix", default_value = "64", value_parser = sizes)]
@@ -52,7 +52,7 @@ pub struct ModelLatencyArgs {
     #[arg(long, value_name = "GBPS", value_parser = gigabits)]
     pub port: Option<f64>,
     /// Time from when a packet is sent to when the worker can find it
-    #[arg(long, value_name = "NS", default_value = "0", value_parser = time)]
+    #[arg(long, value_name = "NS", default_value = "0", value_parser = time, hide_short_help = true)]
     pub port_latency: f64,
     /// The longest that the machine keeps the core from the worker, for the bound of the machine
     #[arg(long, value_name = "US", value_parser = time)]
@@ -81,10 +81,10 @@ pub struct LatencyOffloadArgs {
     #[arg(long, value_name = "CYCLES", default_value = "1000", value_parser = cycles)]
     pub extern_cycles: f64,
     /// Cycles for sending a packet there and taking it back, for the worker
-    #[arg(long, value_name = "CYCLES", default_value = "100", value_parser = cycles)]
+    #[arg(long, value_name = "CYCLES", default_value = "100", value_parser = cycles, hide_short_help = true)]
     pub suspend: f64,
     /// Cycles until a packet is back, beside the block
-    #[arg(long, value_name = "CYCLES", default_value = "300", value_parser = cycles)]
+    #[arg(long, value_name = "CYCLES", default_value = "300", value_parser = cycles, hide_short_help = true)]
     pub round_trip: f64,
     /// Offload workers
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -101,7 +101,7 @@ pub struct LatencyCheckArgs {
     #[arg(long)]
     pub quick: bool,
     /// With --check: write the predictions to this file before delays are measured
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(long, value_name = "FILE.json", hide_short_help = true)]
     pub predictions: Option<PathBuf>,
     #[command(flatten)]
     pub cc: CcArgs,
