@@ -257,19 +257,26 @@ static struct rte_swx_pipeline *build(const char *library)
     return NULL;
 }
 
+/* False if a slice sends no packet. */
+static bool run_slice(struct rte_swx_pipeline *pipeline, struct peer_slices *slices)
+{
+    uint64_t n_before = memory.n_sent[FORWARDED];
+    uint64_t begin = peer_tsc();
+    rte_swx_pipeline_run(pipeline, INSTRUCTIONS_PER_SLICE);
+    uint64_t end = peer_tsc();
+    if (memory.n_sent[FORWARDED] == n_before)
+        return false;
+    peer_slice_add(slices, begin, end, memory.n_sent[FORWARDED] - n_before);
+    return true;
+}
+
 static double run(struct rte_swx_pipeline *pipeline, size_t n_slices)
 {
     static struct peer_slices slices;
     slices.n = 0;
-    for (size_t slice = 0; slice < n_slices; slice++) {
-        uint64_t n_before = memory.n_sent[FORWARDED];
-        uint64_t begin = peer_tsc();
-        rte_swx_pipeline_run(pipeline, INSTRUCTIONS_PER_SLICE);
-        uint64_t end = peer_tsc();
-        if (memory.n_sent[FORWARDED] == n_before)
+    for (size_t slice = 0; slice < n_slices; slice++)
+        if (!run_slice(pipeline, &slices))
             return -1;
-        peer_slice_add(&slices, begin, end, memory.n_sent[FORWARDED] - n_before);
-    }
     return peer_median(slices.values, slices.n);
 }
 
@@ -318,15 +325,9 @@ static double turn(struct rte_swx_pipeline *pipeline, enum work work, uint64_t n
     uint64_t end_at = memory.n_sent[FORWARDED] + n_packets;
     slices.n = 0;
     flows.work = work;
-    while (memory.n_sent[FORWARDED] < end_at) {
-        uint64_t n_before = memory.n_sent[FORWARDED];
-        uint64_t begin = peer_tsc();
-        rte_swx_pipeline_run(pipeline, INSTRUCTIONS_PER_SLICE);
-        uint64_t end = peer_tsc();
-        if (memory.n_sent[FORWARDED] == n_before)
+    while (memory.n_sent[FORWARDED] < end_at)
+        if (!run_slice(pipeline, &slices))
             return -1;
-        peer_slice_add(&slices, begin, end, memory.n_sent[FORWARDED] - n_before);
-    }
     return peer_median(slices.values, slices.n);
 }
 
