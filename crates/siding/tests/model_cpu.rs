@@ -225,6 +225,8 @@ fn a_switch_follows_the_shares_of_actions() {
         let mut tables = report["tables"].as_array().unwrap().iter();
         tables.find(|table| table["table"] == "Router.routes").unwrap()["lookups"].as_f64().unwrap()
     };
+    // A share of the case itself counts, if there is one.
+    assert_eq!(lookups("access_list.drop=0,164/0=0"), 0.0);
     // Packets that the access list drops are not routed.
     assert_eq!(lookups("access_list.drop=1"), 0.0);
     assert!(lookups("access_list.drop=0") > lookups("access_list.drop=0.5"));

@@ -51,6 +51,7 @@ pub(super) struct Counted {
 /// Decisions of packets in the interpreter.
 pub(super) struct Observed {
     device: InterpretedDevice,
+    plan: Plan,
     /// All packets together.
     pub(super) all: Decisions,
     /// Packets that go the same way, with their number.
@@ -104,7 +105,8 @@ impl Subject {
             interp::interpreter(self.program().clone(), (*self.schema).clone(), Config::default())
                 .map_err(|error| bug(&error.to_string()))?;
         self.fill(&mut device)?;
-        let mut observed = Observed { device, all: Decisions::default(), ways: Vec::new() };
+        let plan = codegen::plan(self.program(), &codegen::Options::default());
+        let mut observed = Observed { device, plan, all: Decisions::default(), ways: Vec::new() };
         let mut numbers: HashMap<u64, usize> = HashMap::new();
         for (port, packet) in &self.packets {
             let mut decisions = Decisions::default();
@@ -122,15 +124,14 @@ impl Subject {
 
     /// The work of packets that decide so, among all that were observed.
     pub(super) fn work_of(&self, observed: &Observed, decisions: &Decisions) -> Result<Counted, Exit> {
-        let program = self.program();
-        let plan = codegen::plan(program, &codegen::Options::default());
+        let (program, plan) = (self.program(), &observed.plan);
         let stays = plan.fast_path.as_ref().is_some_and(|path| path.headers_in_place.is_some());
         let moves = !stays || !decisions.keeps_headers();
         let mut work = Work::new(program, decisions, moves);
         if self.stride() * self.packets.len() > NEAR_BYTES {
             work.total[Component::PacketLine] += (self.stride() / LINE_BYTES) as f64;
         }
-        add_state(&mut work, &plan);
+        add_state(&mut work, plan);
         let tables = program.tables.iter().zip(&plan.tables).map(|((id, _), planned)| {
             let structure = Structure::from_name(&planned.structure)
                 .ok_or_else(|| bug(&format!("no lookup structure is called {}", planned.structure)))?;

@@ -65,7 +65,7 @@ pub(super) fn name_shares(
             }
         }
     }
-    let is_named = |table| named_ways.keys().any(|way| way.place() == Place::Table(table));
+    let is_named = |place: Place| named_ways.keys().any(|way| way.place() == place);
     follow_actions(decisions, program, &is_named);
     Ok(())
 }
@@ -88,8 +88,8 @@ impl Way {
     }
 }
 
-/// Where a `switch` goes by the action that a table has run, its cases get the shares of the actions.
-fn follow_actions(decisions: &mut Decisions, program: &Program, is_named: &dyn Fn(TableNumber) -> bool) {
+/// Gives the cases of a `switch` over the action that a table has run the shares of these actions, unless they have named ones.
+fn follow_actions(decisions: &mut Decisions, program: &Program, is_named: &dyn Fn(Place) -> bool) {
     let nodes = || program.graphs().flat_map(|graph| graph.nodes.iter()).map(|(_, node)| &node.terminator);
     let results: Vec<(VarId, TableId)> = nodes()
         .filter_map(|terminator| match &terminator.kind {
@@ -101,7 +101,12 @@ fn follow_actions(decisions: &mut Decisions, program: &Program, is_named: &dyn F
         let TerminatorKind::Switch { subject, cases, .. } = &terminator.kind else { continue };
         let ExprKind::Read(place) = &subject.kind else { continue };
         let table = results.iter().find(|(var, _)| *var == place.var).map(|(_, table)| *table);
-        let Some(table) = table.filter(|table| is_named(table.into_raw().into_u32())) else { continue };
+        let Some(table) = table.filter(|table| is_named(Place::Table(table.into_raw().into_u32()))) else {
+            continue;
+        };
+        if is_named(Place::Decision(terminator.span, Decision::Switch)) {
+            continue;
+        }
         let n_actions = program.tables[table].actions.len();
         let mut rest = 1.0;
         for (i, case) in cases.iter().enumerate() {

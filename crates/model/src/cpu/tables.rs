@@ -262,7 +262,7 @@ mod tests {
         // While a line of the small table is not read, the large one brings some hundred lines.
         let mixed = competing_bytes(&[small.clone(), large.clone()]);
         assert!(mixed[0] < 4.0 * own(&small) && near(mixed[1], own(&small) + own(&large)), "{mixed:?}");
-        // Where few packets read the small one, it is as far as the rest.
+        // A small table that few packets read is as far as the rest.
         let seldom = competing_bytes(&[table(100, 1e-7), large.clone()]);
         assert!(near(seldom[0], own(&small) + own(&large)), "{seldom:?}");
         // A table that nobody reads takes no room.
