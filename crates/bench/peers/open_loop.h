@@ -15,6 +15,9 @@
  * taken the core away. Packets are marked from a hiccup of the worker, or from a packet that
  * the generator sent late, until the ring is empty. A gap within the processing with processor time used may be the subject's,
  * or an interrupt: its packets are not marked.
+ *
+ * Runs tell these two apart. All runs of a phase send equal packets into an equal table, so that what the subject takes long for
+ * comes back at the same packets, and an interrupt does not: struct loop_windows.
  */
 #ifndef PEERS_OPEN_LOOP_H
 #define PEERS_OPEN_LOOP_H
@@ -130,6 +133,18 @@ struct loop_burst {
     bool is_all;
     /* A hiccup since the burst before, or a late packet in it. */
     bool is_stalled;
+};
+
+/* Packets of a window, of which half lie in the next one, too: bursts are not the same in all runs. */
+#define LOOP_WINDOW 256u
+
+/* The packets of a phase in windows, over all runs. */
+struct loop_windows {
+    size_t n;
+    /* For each window the latency of its slowest packet without a mark, in the run where that is least. */
+    uint32_t *slowest;
+    /* Runs in which it has such a packet. */
+    uint32_t *n_runs;
 };
 
 struct loop {
@@ -584,6 +599,54 @@ static inline bool loop_print(const struct loop *l, const char *tags, bool has_b
     return is_done;
 }
 
+static inline bool loop_windows_init(struct loop_windows *w, uint64_t n_packets)
+{
+    w->n = (n_packets + LOOP_WINDOW / 2 - 1) / (LOOP_WINDOW / 2);
+    w->slowest = malloc(w->n * sizeof *w->slowest);
+    w->n_runs = calloc(w->n, sizeof *w->n_runs);
+    return w->slowest && w->n_runs;
+}
+
+/* Adds a run. */
+static inline void loop_windows_add(struct loop_windows *w, const struct loop *l)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        uint64_t from = i * (LOOP_WINDOW / 2), to = from + LOOP_WINDOW;
+        bool is_seen = false;
+        uint32_t slowest = 0;
+        for (uint64_t packet = from; packet < to && packet < l->phase.n_packets; packet++) {
+            if (l->latencies[packet] & LOOP_MARKED)
+                continue;
+            is_seen = true;
+            slowest = l->latencies[packet] > slowest ? l->latencies[packet] : slowest;
+        }
+        if (!is_seen)
+            continue;
+        if (w->n_runs[i]++ == 0 || slowest < w->slowest[i])
+            w->slowest[i] = slowest;
+    }
+}
+
+/* Prints and frees: the slowest packet among windows of several runs, and how many windows do not have several. */
+static inline void loop_windows_print(struct loop_windows *w, const struct loop *l, const char *tags)
+{
+    uint32_t slowest = 0;
+    size_t n_single = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        if (w->n_runs[i] < 2)
+            n_single++;
+        else if (w->slowest[i] > slowest)
+            slowest = w->slowest[i];
+    }
+    if (n_single < w->n)
+        printf("{\"peer\":\"%s\",\"version\":\"%s\",\"work\":\"windows\",\"size\":%zu,\"cycles\":%u,\"cycles_min\":%u,"
+               "\"tsc_ghz\":%.3f,%s,\"single\":%zu,\"slowest_repeated_ns\":%.1f}\n",
+               l->subject->name, l->subject->version, w->n, slowest ? slowest : 1, slowest ? slowest : 1,
+               peer_tsc_ghz(), tags, n_single, (double)slowest / peer_tsc_ghz());
+    free(w->slowest);
+    free(w->n_runs);
+}
+
 /* The first and the last core that this process may run on. False if it is one. */
 static inline bool loop_cores(int cores[2])
 {
@@ -667,11 +730,22 @@ static inline double loop_us(uint64_t cycles)
     return (double)cycles / peer_tsc_ghz() / 1e3;
 }
 
+#define LOOP_TAGS_BYTES 240u
+
+/* Members that say what a line is about. */
+static inline void loop_tags(char tags[LOOP_TAGS_BYTES], const struct loop_options *o, const struct loop_phase *phase,
+                             const char *phase_name, uint32_t run)
+{
+    snprintf(tags, LOOP_TAGS_BYTES,
+             "\"phase\":\"%s\",\"run\":%u,\"burst\":%u,\"bytes\":%u,\"one_in\":%u,\"load\":%u,\"keys\":%llu", phase_name,
+             run, o->n_burst, o->n_bytes, phase->one_in, o->load, 1ULL << o->known_bits);
+}
+
 /* Sends a phase at a share of its capacity and prints what came of it. */
 static inline bool loop_measure(struct loop *l, struct loop_phase phase, const struct loop_options *o, uint32_t run,
-                                const char *phase_name, double capacity)
+                                const char *phase_name, double capacity, struct loop_windows *windows)
 {
-    char tags[240];
+    char tags[LOOP_TAGS_BYTES];
     struct rusage before, after;
     phase.gap = capacity * 100 / o->load;
     uint64_t n_before = l->subject->n_entries ? l->subject->n_entries(l->table) : 0;
@@ -680,9 +754,8 @@ static inline bool loop_measure(struct loop *l, struct loop_phase phase, const s
         return false;
     getrusage(RUSAGE_THREAD, &after);
     uint64_t n_after = l->subject->n_entries ? l->subject->n_entries(l->table) : loop_n_new(&phase);
-    snprintf(tags, sizeof tags,
-             "\"phase\":\"%s\",\"run\":%u,\"burst\":%u,\"bytes\":%u,\"one_in\":%u,\"load\":%u,\"keys\":%llu", phase_name,
-             run, o->n_burst, o->n_bytes, phase.one_in, o->load, 1ULL << o->known_bits);
+    loop_windows_add(windows, l);
+    loop_tags(tags, o, &phase, phase_name, run);
     if (!loop_print(l, tags, o->has_bins))
         return false;
     printf("{\"peer\":\"%s\",\"version\":\"%s\",\"work\":\"run\",\"size\":%llu,\"cycles\":%.1f,\"cycles_min\":%.1f,"
@@ -708,7 +781,9 @@ static inline bool loop_experiment(const struct loop_subject *subject, const str
     struct loop_phase lookups = {.n_packets = o->n_packets, .one_in = o->one_in, .first_new = 2u << o->known_bits,
                                  .known_bits = o->known_bits};
     double capacities[2] = {0, 0};
-    if (!loop_init(&l, subject, o)) {
+    struct loop_windows windows[2] = {{0, NULL, NULL}, {0, NULL, NULL}};
+    if (!loop_init(&l, subject, o) || !loop_windows_init(&windows[0], learning.n_packets) ||
+        !loop_windows_init(&windows[1], lookups.n_packets)) {
         fprintf(stderr, "run: there is no memory\n");
         return false;
     }
@@ -724,8 +799,9 @@ static inline bool loop_experiment(const struct loop_subject *subject, const str
             capacities[1] = loop_capacity(&l, &lookups);
             is_done = capacities[0] > 0 && capacities[1] > 0;
         } else {
-            is_done = o->only_fills ? loop_run(&l, &learning) : loop_measure(&l, learning, o, run, "learn", capacities[0]);
-            is_done = is_done && loop_measure(&l, lookups, o, run, "lookup", capacities[1]);
+            is_done = o->only_fills ? loop_run(&l, &learning)
+                                    : loop_measure(&l, learning, o, run, "learn", capacities[0], &windows[0]);
+            is_done = is_done && loop_measure(&l, lookups, o, run, "lookup", capacities[1], &windows[1]);
         }
         subject->destroy(l.table);
         if (!is_done || l.n_wrong) {
@@ -734,6 +810,11 @@ static inline bool loop_experiment(const struct loop_subject *subject, const str
             return false;
         }
     }
+    char tags[LOOP_TAGS_BYTES];
+    loop_tags(tags, o, &learning, "learn", o->n_runs);
+    loop_windows_print(&windows[0], &l, tags);
+    loop_tags(tags, o, &lookups, "lookup", o->n_runs);
+    loop_windows_print(&windows[1], &l, tags);
     free(l.memory);
     free(l.latencies);
     return true;
