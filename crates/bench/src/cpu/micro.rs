@@ -167,6 +167,9 @@ pub(super) fn all(is_quick: bool) -> Vec<Micro> {
     {
         all.push(prefixes(&with_word, n_tables, size, n_packets));
     }
+    for (size, key_bits) in [(64, 32), (1024, 32), (64, 128), (1024, 128)] {
+        all.push(deep_prefixes(&with_word, size, key_bits));
+    }
     for (n_masks, size) in [(1, 64), (4, 64), (8, 256), (2, 512)] {
         all.push(masks(&with_word, n_masks, size));
     }
@@ -328,6 +331,29 @@ fn prefixes(base: &Parts, n_tables: usize, size: u32, n_packets: u32) -> Micro {
     }
     let parts = Parts { declarations, apply, entries, n_packets: Some(n_packets), ..base.clone() };
     parts.micro(format!("{n_tables} prefix tables, {size} entries"))
+}
+
+/// Prefixes with their first bits in common, so that lookups go through levels below the root.
+fn deep_prefixes(base: &Parts, size: u32, key_bits: u32) -> Micro {
+    let (common, length) = match key_bits {
+        32 => (0xc0a8_0000_u128, 32),
+        _ => (0xfc00_0003_u128 << 96 | 1, 96),
+    };
+    let shift = key_bits - length;
+    let declarations = format!(
+        "{FORWARD}    bit<{key_bits}> key = 0;\n\
+         \x20   table t {{ key = {{ key: lpm @name(\"k\"); }} actions = {{ forward; }} size = 65536; default_action = forward(2); }}\n"
+    );
+    let apply =
+        format!("key = (bit<{key_bits}>)(h.word[0].c & {}) << {shift} | {common}; t.apply(); ", size - 1);
+    let entries: String = (0..size)
+        .map(|value| {
+            let prefix = common >> shift << shift | u128::from(value) << shift;
+            format!("add I.t k:{prefix:#x}/{length} I.forward(port:{})\n", value % 7)
+        })
+        .collect();
+    let parts = Parts { declarations, apply, entries, ..base.clone() };
+    parts.micro(format!("prefix table, keys of {key_bits} bits, {size} entries below the root"))
 }
 
 fn masks(base: &Parts, n_masks: u32, size: u32) -> Micro {

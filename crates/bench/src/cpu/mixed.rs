@@ -80,7 +80,7 @@ impl Draft {
             self.table(true);
         }
         if self.chance(50) {
-            self.routes();
+            self.routes(i.is_multiple_of(3));
         }
         if self.chance(35) {
             self.rules();
@@ -194,15 +194,23 @@ impl Draft {
         *apply += &format!("{name}.apply();\n");
     }
 
-    fn routes(&mut self) {
+    /// Routes by networks of destinations, or by hosts that are sources, which takes more levels.
+    fn routes(&mut self, of_hosts: bool) {
         let n_bits = [1, 8, 10, 13][self.random.below(4) as usize];
-        self.declarations += "    action via(bit<9> port, bit<16> index) { s.egress_spec = port; m.index = index; }\n\
-             \x20   action none() { mark_to_drop(s); }\n\
-             \x20   table routes { key = { h.ipv4.destination: lpm @name(\"k\"); } actions = { via; none; } size = 16384; default_action = none(); }\n";
+        let field = if of_hosts { "h.ipv4.source" } else { "h.ipv4.destination" };
+        let _ = writeln!(
+            self.declarations,
+            "    action via(bit<9> port, bit<16> index) {{ s.egress_spec = port; m.index = index; }}\n\
+             \x20   action none() {{ mark_to_drop(s); }}\n\
+             \x20   table routes {{ key = {{ {field}: lpm @name(\"k\"); }} actions = {{ via; none; }} size = 16384; default_action = none(); }}"
+        );
         self.apply += "routes.apply();\n";
         for i in 0..1_u32 << n_bits {
-            let length = if n_bits == 1 { 8 } else { 24 };
-            let network = if n_bits == 1 { NETWORK + (i << 24) } else { NETWORK + (i << 8) };
+            let (network, length) = match (of_hosts, n_bits) {
+                (true, _) => (varying(field, i) as u32, 32),
+                (false, 1) => (NETWORK + (i << 24), 8),
+                (false, _) => (varying(field, i) as u32, 24),
+            };
             let _ = writeln!(
                 self.entries,
                 "add I.routes k:{network:#x}/{length} I.via(port:{}, index:{})",

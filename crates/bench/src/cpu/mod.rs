@@ -51,6 +51,9 @@ const N_MIXED_QUICK: usize = 120;
 const N_PASSES: usize = 200;
 const N_PASSES_QUICK: usize = 50;
 
+/// Parts of the programs that are left out of the fit by turns.
+const N_FOLDS: usize = 10;
+
 /// Goals of `check`: half of the errors, and all.
 const ERROR_MEDIAN_MAX: f64 = 0.10;
 const ERROR_MAX: f64 = 0.25;
@@ -124,15 +127,18 @@ fn make(is_quick: bool, state: Option<&Path>, cc: &CcArgs) -> Result<Profile, Ex
         .map(|((subject, counts), cycles)| Point { name: subject.title.clone(), counts, cycles: *cycles })
         .collect();
     let components = fit::fit(&points);
-    let residual =
-        |costs: &[fit::Cost], point: &Point| fit::cycles(costs, &point.counts) / point.cycles - 1.0;
-    let all: Vec<f64> = points.iter().map(|point| residual(&components, point)).collect();
-    let held_out = (0..points.len()).map(|i| {
-        let others: Vec<Point> =
-            points.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, p)| p.clone()).collect();
-        residual(&fit::fit_once(&others), &points[i])
-    });
-    let held_out: Vec<f64> = held_out.collect();
+    let residual = |known: &[Point], costs: &[fit::Cost], point: &Point| {
+        fit::cycles(&fit::fit_near(known, costs, &point.counts), &point.counts) / point.cycles - 1.0
+    };
+    let all: Vec<f64> = points.iter().map(|point| residual(&points, &components, point)).collect();
+    let mut held_out = Vec::new();
+    for fold in 0..N_FOLDS {
+        let (others, left): (Vec<_>, Vec<_>) =
+            points.iter().cloned().enumerate().partition(|(i, _)| i % N_FOLDS != fold);
+        let others: Vec<Point> = others.into_iter().map(|(_, point)| point).collect();
+        let costs = fit::fit_once(&others);
+        held_out.extend(left.iter().map(|(_, point)| residual(&others, &costs, point)));
+    }
     let curve = Curve {
         key_bytes: micro::CURVE_KEY_BYTES,
         data_bytes: micro::CURVE_DATA_BYTES,
@@ -210,7 +216,7 @@ fn described(profile: &Profile, path: &Path) -> String {
         rows.push(vec![label(cost.component), cycles, from, to, cost.n_points.to_string()]);
     }
     format!(
-        "{}, {:.2} GHz\n\n{}\n{} programs; residuals {:.1} % of the cycles, {:.1} % where a program was left out of the fit; the two least medians of a program differ by {:.1} % or less.\n{} has it all.\n",
+        "{}, {:.2} GHz\n\n{}\n{} programs; residuals {:.1} % of the cycles, {:.1} % where programs were left out of the fit; the two least medians of a program differ by {:.1} % or less.\n{} has it all.\n",
         profile.machine.model,
         profile.machine.tsc_ghz,
         report::aligned(&rows),

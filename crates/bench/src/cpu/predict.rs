@@ -93,7 +93,7 @@ pub fn predict(
     for (decisions, n) in observed.ways.iter().filter(|_| has_classes) {
         let mut one = subject.work_of(&observed, decisions)?;
         sizes.iter().for_each(|(i, n)| set_entries(&mut one, *i, *n));
-        let cycles = profile.predict(&one.work, &one.tables).cycles;
+        let cycles = profile.predict_with(prediction.costs.clone(), &one.work, &one.tables).cycles;
         classes.push(Class { cycles, share: *n as f64 / n_packets as f64 });
     }
     // The processor foresees branches of a single way; surprises of the mix are those of all packets alike.
@@ -132,6 +132,10 @@ pub fn predict(
 
 fn set_entries(counted: &mut Counted, table: usize, n: u64) {
     let table = &mut counted.tables[table];
+    // Prefixes that are not known are told apart one level below the root.
+    if table.n_entries == 0 {
+        table.n_levels = 1.0;
+    }
     (table.n_entries, table.n_touched) = (n, n);
     table.n_masks = table.n_masks.max(1);
 }
@@ -181,7 +185,7 @@ impl Answer {
         for (span, counts) in &self.counted.work.places {
             if let Some(location) = self.sources.locate(*span) {
                 *lines.entry(location.line).or_default() +=
-                    model::cpu::fit::cycles(&self.profile.components, counts);
+                    model::cpu::fit::cycles(&self.prediction.costs, counts);
             }
         }
         let mut lines: Vec<(u32, f64)> = lines.into_iter().filter(|(_, cycles)| *cycles > 0.0).collect();

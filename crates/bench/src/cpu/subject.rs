@@ -10,7 +10,8 @@ use console::output::{self, Exit};
 use control::{Schema, Target, Update};
 use interp::InterpretedDevice;
 use ir::lookup::index;
-use ir::{Match, Program, TableId, Timeout};
+use ir::{Bits, Match, MatchKind, Program, Table, TableId, Timeout};
+use model::cpu::prefixes::{Prefix, mean_levels};
 use model::cpu::tables::{Structure, TableUse};
 use model::cpu::{Component, Decisions, Work};
 use native::{BurstPacket, Bursts, Fate, Native, Path};
@@ -18,6 +19,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Instant;
+use target::store::Matches;
 use target::traffic::Output;
 use target::{Config, Device, Store};
 
@@ -37,7 +39,7 @@ pub(super) struct Subject {
     pub(super) title: String,
     loaded: Loaded,
     schema: Arc<Schema>,
-    updates: Vec<Update>,
+    entries: Entries,
     packets: Vec<(u32, Vec<u8>)>,
 }
 
@@ -46,6 +48,13 @@ pub(super) struct Subject {
 pub(super) struct Counted {
     pub(super) work: Work,
     pub(super) tables: Vec<TableUse>,
+}
+
+/// Entries of a program.
+enum Entries {
+    Updates(Vec<Update>),
+    /// Read whenever they are written: the updates of all programs take gigabytes.
+    Script(String),
 }
 
 /// Decisions of packets in the interpreter.
@@ -63,9 +72,8 @@ impl Subject {
         let Micro { name: title, text, scene } = program;
         let loaded = load(name, &text)?;
         let schema = Schema::new(&loaded.runnable.control_plane.p4info).map_err(|e| bug(&e.to_string()))?;
-        let updates = updates(&scene.entries, &schema, name)?;
-        let subject = Subject::of(name, loaded, Arc::new(schema), (updates, scene.packets));
-        Ok(Subject { title, ..subject })
+        let subject = Subject::of(name, loaded, Arc::new(schema), (Vec::new(), scene.packets));
+        Ok(Subject { title, entries: Entries::Script(scene.entries), ..subject })
     }
 
     /// A program with updates that it takes, and packets with the ports that they come in by.
@@ -75,11 +83,19 @@ impl Subject {
         schema: Arc<Schema>,
         (updates, packets): (Vec<Update>, Vec<(u32, Vec<u8>)>),
     ) -> Subject {
-        Subject { name: name.to_owned(), title: name.to_owned(), loaded, schema, updates, packets }
+        let entries = Entries::Updates(updates);
+        Subject { name: name.to_owned(), title: name.to_owned(), loaded, schema, entries, packets }
     }
 
     fn fill(&self, target: &mut dyn Target) -> Result<(), Exit> {
-        let all: Vec<&Update> = self.updates.iter().collect();
+        let read;
+        let all: Vec<&Update> = match &self.entries {
+            Entries::Updates(updates) => updates.iter().collect(),
+            Entries::Script(text) => {
+                read = updates(text, &self.schema, &self.name)?;
+                read.iter().collect()
+            }
+        };
         match target.write_many(&all).into_iter().find_map(Result::err) {
             Some(fault) => {
                 output::error_line(&format!("{}: an entry is refused: {fault}", self.title));
@@ -274,9 +290,12 @@ impl Used<'_> {
         let share = |action| self.decisions.action_share(id, action, data_bits.len());
         let data_bytes_read =
             data_bits.iter().enumerate().map(|(i, n)| f64::from(n.div_ceil(8)) * share(i)).sum();
-        let (mut n_entries, mut masks) = (0, HashSet::new());
+        let (mut n_entries, mut masks, mut prefixes) = (0, HashSet::new(), Vec::new());
         store.visit_entries(id, &mut |entry| {
             n_entries += 1;
+            if structure == Structure::Lpm {
+                prefixes.push(prefix(table, &entry.matches));
+            }
             let mut hasher = DefaultHasher::new();
             entry.matches.iter().for_each(|found| mask(found.as_ref()).hash(&mut hasher));
             masks.insert(hasher.finish());
@@ -297,8 +316,32 @@ impl Used<'_> {
             n_entries,
             n_touched: self.n_touched.unwrap_or(n_entries),
             n_masks: masks.len() as u64,
+            n_levels: mean_levels(&mut prefixes, key_bits),
         }
     }
+}
+
+/// The prefix that an entry is in a tree: its exact elements, then the one that is a prefix.
+fn prefix(table: &Table, matches: &Matches) -> Prefix {
+    let (mut exact, mut last) = (Bits::zero(0), None);
+    for (key, found) in table.keys.iter().zip(matches) {
+        let width = key.ty.width_bits().unwrap_or(0);
+        match (key.match_kind, found) {
+            (MatchKind::Lpm, Some(Match::Lpm { value, prefix_len })) => {
+                last = Some((value.clone(), *prefix_len));
+            }
+            (MatchKind::Lpm, _) => last = Some((Bits::zero(width), 0)),
+            (_, Some(Match::Exact(value))) => exact = exact.concat(value),
+            _ => exact = exact.concat(&Bits::zero(width)),
+        }
+    }
+    let (value, length) = last.unwrap_or((Bits::zero(0), 0));
+    let length = exact.width() + length;
+    let mut bytes = exact.concat(&value);
+    // Limbs are filled from the first bit on.
+    bytes = bytes.concat(&Bits::zero(bytes.width().next_multiple_of(64) - bytes.width()));
+    let limb = |bytes: &[u8]| bytes.iter().fold(0, |limb, byte| limb << 8 | u64::from(*byte));
+    Prefix { limbs: bytes.to_bytes_be().chunks(8).map(limb).collect(), length }
 }
 
 /// The mask that the entries of one group have.

@@ -33,21 +33,27 @@ const N_SAMPLES: usize = 200;
 const N_ROUNDS: usize = 8;
 /// Width of an interval that begins at zero, relative to the cycles of the points that have some of the component.
 const WIDTH_MAX: f64 = 0.02;
+/// Rounds for costs near a size, which are found twice.
+const N_ROUNDS_NEAR: usize = 4;
 /// Relative residuals above this weigh less (Huber).
 const OUTLIER: f64 = 0.1;
+/// Width of the window of sizes, over the logarithm of cycles: programs of half or of twice the cycles weigh 0.4.
+const WINDOW: f64 = 0.5;
+/// What the programs outside weigh more: some components come in few of those within.
+const WEIGHT_FAR: f64 = 0.1;
 
 /// Non-negative cycles of components whose sum over each point is near its cycles. Residuals count relative to the cycles of
 /// their point, and large ones less than by their square (Huber 1964).
 pub fn fit(points: &[Point]) -> Vec<Cost> {
     let used = used(points);
     let all: Vec<usize> = (0..points.len()).collect();
-    let best = solve(points, &all, &used);
+    let best = solve(points, &all, &used, N_ROUNDS, &|_| 1.0);
     let mut random = Random(1);
     let mut samples: Vec<Vec<f64>> = Vec::with_capacity(N_SAMPLES);
     for _ in 0..N_SAMPLES {
         let sample: Vec<usize> =
             all.iter().map(|_| (random.next() % all.len().max(1) as u64) as usize).collect();
-        samples.push(solve(points, &sample, &used));
+        samples.push(solve(points, &sample, &used, N_ROUNDS, &|_| 1.0));
     }
     let cost = |(i, component): (usize, &Component)| {
         let mut values: Vec<f64> = samples.iter().map(|sample| sample[i]).collect();
@@ -71,6 +77,26 @@ pub fn fit(points: &[Point]) -> Vec<Cost> {
 
 /// Does the work of [`fit`] without intervals.
 pub fn fit_once(points: &[Point]) -> Vec<Cost> {
+    fitted(points, N_ROUNDS, &|_| 1.0)
+}
+
+/// Costs for work with these counts: programs of about as many cycles weigh more. A processor does part of a small program while it
+/// waits for something else, so that one more operation costs less there than in a large one. Cleveland (1979) calls this local
+/// regression.
+pub fn fit_near(points: &[Point], costs: &[Cost], counts: &Counts) -> Vec<Cost> {
+    let mut found = costs.to_vec();
+    for _ in 0..if points.is_empty() { 0 } else { 2 } {
+        let wanted = cycles(&found, counts).max(1.0);
+        let weight = |point: &Point| {
+            let distance = (point.cycles.max(1.0) / wanted).ln() / WINDOW;
+            (-0.5 * distance * distance).exp() + WEIGHT_FAR
+        };
+        found = fitted(points, N_ROUNDS_NEAR, &weight);
+    }
+    found
+}
+
+fn fitted(points: &[Point], n_rounds: usize, weight: &dyn Fn(&Point) -> f64) -> Vec<Cost> {
     let used = used(points);
     let all: Vec<usize> = (0..points.len()).collect();
     let cost = |(component, cycles): (&Component, f64)| Cost {
@@ -80,7 +106,7 @@ pub fn fit_once(points: &[Point]) -> Vec<Cost> {
         n_points: points.len(),
         is_told_apart: true,
     };
-    used.iter().zip(solve(points, &all, &used)).map(cost).collect()
+    used.iter().zip(solve(points, &all, &used, n_rounds, weight)).map(cost).collect()
 }
 
 /// Components that some point has.
@@ -89,11 +115,18 @@ fn used(points: &[Point]) -> Vec<Component> {
     Component::ALL.iter().copied().filter(is_used).collect()
 }
 
-fn solve(points: &[Point], chosen: &[usize], used: &[Component]) -> Vec<f64> {
+fn solve(
+    points: &[Point],
+    chosen: &[usize],
+    used: &[Component],
+    n_rounds: usize,
+    weight: &dyn Fn(&Point) -> f64,
+) -> Vec<f64> {
+    let given: Vec<f64> = chosen.iter().map(|row| weight(&points[*row]).sqrt()).collect();
     let mut weights = vec![1.0; chosen.len()];
     let mut cycles = vec![0.0; used.len()];
-    for _ in 0..N_ROUNDS {
-        let scale = |row: usize| weights[row] / points[chosen[row]].cycles.max(1.0);
+    for _ in 0..n_rounds {
+        let scale = |row: usize| given[row] * weights[row] / points[chosen[row]].cycles.max(1.0);
         let matrix = Array2::from_shape_fn((chosen.len(), used.len()), |(row, column)| {
             points[chosen[row]].counts[used[column]] * scale(row)
         });
@@ -155,6 +188,34 @@ mod tests {
         assert!((cycles - 8.0).abs() < 0.5, "{costs:?}");
         // Which of the two gets the cycles is chance: one of them has none.
         assert!(costs[1..].iter().any(|cost| cost.cycles < 1e-6), "{costs:?}");
+    }
+
+    #[test]
+    fn costs_near_a_size_are_those_of_programs_of_that_size() {
+        // One more operation costs 1 cycle in small programs, and 4 in large ones.
+        let points: Vec<Point> = (0..60_u32)
+            .map(|i| {
+                let n = f64::from(i * 4);
+                point(
+                    1.0,
+                    n,
+                    f64::from(i % 3),
+                    20.0 + n.min(40.0) + 4.0 * (n - 40.0).max(0.0) + 6.0 * f64::from(i % 3),
+                )
+            })
+            .collect();
+        let costs = fit_once(&points);
+        let error = |n: f64, cycles: f64| {
+            let counts = point(1.0, n, 0.0, cycles).counts;
+            let near = fit_near(&points, &costs, &counts);
+            (super::cycles(&near, &counts) / cycles - 1.0, super::cycles(&costs, &counts) / cycles - 1.0)
+        };
+        let errors = [(10.0, 30.0), (40.0, 60.0), (80.0, 220.0), (200.0, 700.0)].map(|(n, c)| error(n, c));
+        let worst = |of: fn(&(f64, f64)) -> f64| errors.iter().map(of).fold(0.0, f64::max);
+        let (near, global) = (worst(|error| error.0.abs()), worst(|error| error.1.abs()));
+        assert!(near < 0.5 * global, "{near:.2}, {global:.2}: {errors:.2?}");
+        let counts = point(1.0, 1.0, 1.0, 1.0).counts;
+        assert_eq!(fit_near(&[], &costs, &counts), costs);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod decisions;
 mod executions;
 pub mod fit;
 pub mod formula;
+pub mod prefixes;
 mod profile;
 pub mod tables;
 mod work;

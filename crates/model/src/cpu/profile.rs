@@ -1,13 +1,13 @@
 //! A profile: cycles of components on one machine, with the machine they were measured on.
 
-use super::fit::{Cost, Point};
+use super::fit::{self, Cost, Point, fit_near};
 use super::formula::Curve;
 use super::tables::{self, Latencies, TableUse};
 use super::work::{Component, Counts, Work};
 use serde::{Deserialize, Serialize};
 
 /// Version of the format.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The machine, and what compiled the programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub struct Profile {
     pub n_points: usize,
     /// Root of the mean squared relative residual of these programs.
     pub rmse_relative: f64,
-    /// That of programs that were left out of the fit one by one.
+    /// That of programs that were left out of the fit, a tenth at a time.
     pub held_out_relative: f64,
     /// The largest relative distance between the two least medians of a program.
     pub drift: f64,
@@ -60,6 +60,8 @@ pub struct Profile {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     pub cycles: f64,
+    /// Cycles of each component in programs of about this size.
+    pub costs: Vec<Cost>,
     /// Work with lookups.
     pub counts: Counts,
     /// Bounds from the intervals of all components, as if they were independent.
@@ -116,35 +118,45 @@ impl Profile {
 
     /// Predicts the cycles of a program's packets.
     pub fn predict(&self, work: &Work, tables: &[TableUse]) -> Prediction {
+        let mut total = work.total;
+        tables::work(tables, &self.machine.latencies).iter().for_each(|counts| total.add_scaled(counts, 1.0));
+        self.predict_with(fit_near(&self.points, &self.components, &total), work, tables)
+    }
+
+    /// Predicts with the costs of another prediction: for some of its packets, so that they add up to it.
+    pub fn predict_with(&self, costs: Vec<Cost>, work: &Work, tables: &[TableUse]) -> Prediction {
         let lookups = tables::work(tables, &self.machine.latencies);
         let mut total = work.total;
         lookups.iter().for_each(|counts| total.add_scaled(counts, 1.0));
-        let of = |counts: &Counts| super::fit::cycles(&self.components, counts);
+        let of = |counts: &Counts| fit::cycles(&costs, counts);
         let variance: f64 = self
             .components
             .iter()
             .map(|cost| ((cost.ci95[1] - cost.ci95[0]) / 2.0 * total[cost.component]).powi(2))
             .sum();
         let cycles = of(&total);
-        let known = |component: Component| self.components.iter().find(|cost| cost.component == component);
+        let known = |component: Component| costs.iter().find(|cost| cost.component == component);
+        let components = Component::ALL
+            .iter()
+            .filter(|component| work.total[**component] > 0.0)
+            .map(|component| {
+                let n = work.total[*component];
+                (*component, n, known(*component).map_or(0.0, |cost| cost.cycles * n))
+            })
+            .collect();
+        let unknown = Component::ALL
+            .iter()
+            .copied()
+            .filter(|component| total[*component] > 0.0 && known(*component).is_none())
+            .collect();
         Prediction {
             cycles,
             counts: total,
-            ci95: [(cycles - variance.sqrt()).max(0.0), cycles + variance.sqrt()],
-            components: Component::ALL
-                .iter()
-                .filter(|component| work.total[**component] > 0.0)
-                .map(|component| {
-                    let n = work.total[*component];
-                    (*component, n, known(*component).map_or(0.0, |cost| cost.cycles * n))
-                })
-                .collect(),
+            components,
             tables: lookups.iter().map(of).collect(),
-            unknown: Component::ALL
-                .iter()
-                .copied()
-                .filter(|component| total[*component] > 0.0 && known(*component).is_none())
-                .collect(),
+            unknown,
+            costs,
+            ci95: [(cycles - variance.sqrt()).max(0.0), cycles + variance.sqrt()],
         }
     }
 }

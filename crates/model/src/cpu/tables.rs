@@ -57,6 +57,8 @@ pub struct TableUse {
     pub n_touched: u64,
     /// Masks of its entries: prefix lengths, combinations of masks and ranges.
     pub n_masks: u64,
+    /// Levels below the root that a lookup of prefixes reads ([`super::prefixes::mean_levels`]).
+    pub n_levels: f64,
 }
 
 /// Cycles from a load to its value, where loads depend on each other, by the bytes that they are spread over.
@@ -124,7 +126,7 @@ impl TableUse {
             // Tags and entry.
             Structure::Exact | Structure::Flow => 2.0,
             Structure::Direct => 1.0,
-            Structure::Lpm => 2.0,
+            Structure::Lpm => 1.0 + self.n_levels,
             Structure::PrefixHash => 2.0 * self.n_masks as f64,
             Structure::Ternary => self.n_masks as f64,
         }
@@ -175,32 +177,23 @@ pub fn competing_bytes(tables: &[TableUse]) -> Vec<f64> {
     uses.iter().map(of).collect()
 }
 
-/// Work of each table's lookups. A table whose memory is prefetched with that of another one has no wait of its own: the other one
-/// waits for both.
+/// Work of each table's lookups.
 pub fn work(tables: &[TableUse], latencies: &Latencies) -> Vec<Counts> {
     let bytes = competing_bytes(tables);
-    let is_prefetched = |table: &TableUse| table.is_staged && !table.suspends;
-    let others: f64 = (tables.iter().zip(&bytes))
-        .filter(|(table, _)| is_prefetched(table) && table.lookups > 0.0)
-        .map(|(_, bytes)| latencies.wait(*bytes))
-        .fold(0.0, f64::max);
     let of = |(table, bytes): (&TableUse, &f64)| {
         let Some(lookup) = table.lookup() else { return Counts::default() };
-        let own = latencies.wait(*bytes);
-        let wait = match (table.is_staged, table.suspends) {
-            (true, true) => own.max(others),
-            (true, false) => 0.0,
-            (false, _) => own,
-        };
+        let wait = latencies.wait(*bytes);
         let n = table.lookups;
         let masks = match table.structure {
             Structure::Ternary | Structure::PrefixHash if table.n_entries > 0 => table.n_masks as f64,
             _ => 0.0,
         };
+        let levels = if table.structure == Structure::Lpm { table.n_levels } else { 0.0 };
         [
             (lookup, n),
             (Component::KeyByte, n * f64::from(table.key_bytes)),
             (Component::Mask, n * masks),
+            (Component::Level, n * levels),
             (Component::Entry, n * f64::from(u8::from(table.has_records))),
             (Component::DataByte, n * table.data_bytes_read),
             (Component::Suspension, n * f64::from(u8::from(table.suspends))),
@@ -209,7 +202,7 @@ pub fn work(tables: &[TableUse], latencies: &Latencies) -> Vec<Counts> {
                 if table.is_staged { Component::BatchWait } else { Component::Wait },
                 n * table.structure_lines() * wait,
             ),
-            (Component::EntryWait, n * f64::from(u8::from(table.has_records)) * own),
+            (Component::EntryWait, n * f64::from(u8::from(table.has_records)) * wait),
         ]
         .into_iter()
         .collect()
@@ -247,6 +240,7 @@ mod tests {
             n_entries,
             n_touched: n_entries,
             n_masks: 1,
+            n_levels: 0.0,
         }
     }
 
@@ -270,15 +264,21 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_are_prefetched_in_one_go_wait_once() {
+    fn lines_that_are_prefetched_in_one_go_all_count() {
         let latencies = Latencies { points: vec![(1024.0, 4.0), (1e9, 304.0)] };
-        let waits = |tables: &[TableUse]| -> Vec<f64> {
-            work(tables, &latencies).iter().map(|counts| counts[Component::BatchWait]).collect()
+        let waits = |tables: &[TableUse]| -> f64 {
+            work(tables, &latencies).iter().map(|counts| counts[Component::BatchWait]).sum()
         };
-        let first = TableUse { is_staged: true, suspends: true, ..table(1000, 1.0) };
-        let second = TableUse { is_staged: true, ..table(10_000_000, 1.0) };
-        let alone = waits(&[TableUse { suspends: true, ..second.clone() }]);
-        let found = waits(&[first, second]);
-        assert!(found[1] == 0.0 && (found[0] / alone[0] - 1.0).abs() < 0.01, "{found:?}, alone {alone:?}");
+        let first = TableUse { is_staged: true, suspends: true, ..table(1_000_000, 1.0) };
+        let second = TableUse { suspends: false, ..first.clone() };
+        let (one, both) = (waits(std::slice::from_ref(&first)), waits(&[first, second]));
+        assert!(both > 2.0 * one, "{one}, {both}");
+    }
+
+    #[test]
+    fn each_level_of_prefixes_is_a_line() {
+        let of = |n_levels| TableUse { structure: Structure::Lpm, n_levels, ..table(1000, 1.0) };
+        assert_eq!([0.0, 1.5].map(|n_levels| of(n_levels).lines()), [1.0, 2.5]);
+        assert_eq!(work(&[of(1.5)], &Latencies::default())[0][Component::Level], 1.5);
     }
 }

@@ -76,6 +76,8 @@ components! {
     KeyByte = "key_byte",
     /// Masks that entries of a ternary table have, for each lookup.
     Mask = "mask",
+    /// Nodes and buckets below the root of a tree of prefixes.
+    Level = "level of prefixes",
     /// Lookups that end with a read of an entry outside of the structure.
     Entry = "separate entry",
     /// Bytes of parameters of the actions that lookups end with.

@@ -144,10 +144,10 @@ fn calibrate(results: &Results<'_>) -> Shown {
     if let (Some(all), Some(held_out)) = (number(value, "rmse_relative"), number(value, "held_out_relative"))
     {
         let here = format!(
-            "{} % of the cycles, {} % where a program was left out of the fit; the anchor moved by {} %",
+            "{} % of the cycles, {} % where programs were left out of the fit; the two least medians of a program differ by {} % or less",
             short(100.0 * all),
             short(100.0 * held_out),
-            short(100.0 * number(value, "anchor_drift").unwrap_or(0.0))
+            short(100.0 * number(value, "drift").unwrap_or(0.0))
         );
         shown.reading("Residuals of the fit", "not published", here, Agreement::Open);
     }
