@@ -39,7 +39,7 @@ const N_ROUNDS_NEAR: usize = 4;
 const OUTLIER: f64 = 0.1;
 /// Width of the window of sizes, over the logarithm of cycles: programs of half or of twice the cycles weigh 0.4.
 const WINDOW: f64 = 0.5;
-/// What the programs outside weigh more: some components come in few of those within.
+/// Weight of programs far outside, which have components that few programs within have.
 const WEIGHT_FAR: f64 = 0.1;
 
 /// Non-negative cycles of components whose sum over each point is near its cycles. Residuals count relative to the cycles of

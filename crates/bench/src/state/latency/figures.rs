@@ -192,7 +192,7 @@ pub(super) fn judge(report: &mut Report) {
             };
             bursts.iter().map(of_burst).collect::<Vec<_>>()
         };
-        // What is not repeated in another run with equal packets is the machine's. One run cannot tell.
+        // A stall that no other run with equal packets repeats is the machine's. One run cannot tell.
         let repeated: Vec<(u64, f64)> = (bursts.iter())
             .filter_map(|burst| {
                 let select = Select {
