@@ -19,7 +19,7 @@ fn profile() -> Value {
                 "is_told_apart": is_told_apart })
     };
     json!({
-        "version": 2, "siding": "0.1.0", "made_at": 0, "n_points": 9, "rmse_relative": 0.1, "held_out_relative": 0.1,
+        "version": 3, "siding": "0.1.0", "made_at": 0, "n_points": 9, "rmse_relative": 0.1, "held_out_relative": 0.1,
         "drift": 0.0, "points": [],
         "machine": { "model": "A processor", "cores": 2, "siblings": 1, "tsc_ghz": 2.0, "cache_bytes": [32768],
             "latencies": { "points": [[16384.0, 4.0], [1048576.0, 104.0]] }, "is_virtual": false, "load_average": 0.0,
@@ -249,7 +249,7 @@ fn delays_of_a_mean_have_no_bound() {
 fn bad_profiles_and_tables_are_refused() {
     let mut other = profile();
     other["version"] = json!(1);
-    assert!(refused(&cpu(&written("version.json", &other), &[])).contains("version 1, and 2 is expected"));
+    assert!(refused(&cpu(&written("version.json", &other), &[])).contains("version 1, and 3 is expected"));
     let mut none = profile();
     none["components"] = json!([]);
     assert!(refused(&cpu(&written("none.json", &none), &[])).contains("has no components"));
@@ -258,6 +258,17 @@ fn bad_profiles_and_tables_are_refused() {
     assert!(refused(&cpu(&path, &[])).contains("this is no profile"));
     let good = written("good.json", &profile());
     assert!(refused(&cpu(&good, &["--entries", "roads=5"])).contains("no such table; the program has"));
+    assert!(
+        refused(&cpu(&good, &["--pcap", "512=none.pcap"]))
+            .contains("the largest port of this architecture is 511")
+    );
+    for (path, expected) in
+        [(env!("CARGO_TARGET_TMPDIR"), "has written"), (env!("CARGO_BIN_EXE_siding"), "this is no profile")]
+    {
+        let output = cpu(Path::new(path), &[]);
+        assert_eq!(output.status.code(), Some(4));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(expected));
+    }
     assert!(refused(&cpu(&good, &["--entries", "routes=0"])).contains("at least 1"));
     let absent = cpu(Path::new("/no/profile.json"), &[]);
     assert!(

@@ -231,7 +231,15 @@ fn described(profile: &Profile, path: &Path) -> String {
 /// Reads a profile.
 pub fn read_profile(path: &Path) -> Result<Profile, Exit> {
     let text = std::fs::read_to_string(path).map_err(|error| {
-        output::error_line(&format!("{}: {error}; `siding model calibrate` makes one", path.display()));
+        let hint = match error.kind() {
+            std::io::ErrorKind::NotFound => "; `siding model calibrate` makes one",
+            std::io::ErrorKind::IsADirectory => {
+                "; `--profile` wants the file that `siding model calibrate` has written"
+            }
+            std::io::ErrorKind::InvalidData => "; this is no profile of `siding model calibrate`",
+            _ => "",
+        };
+        output::error_line(&format!("{}: {error}{hint}", path.display()));
         Exit::Environment
     })?;
     Profile::parse(&text).map_err(|error| {
@@ -240,7 +248,6 @@ pub fn read_profile(path: &Path) -> Result<Profile, Exit> {
     })
 }
 
-/// Programs that no profile is made from.
 /// Most stations of the held-out `l2`.
 const L2_SIZE_MAX: u32 = 1_000_000;
 
@@ -249,6 +256,7 @@ fn l2_text() -> String {
     include_str!("../../peers/l2.p4").replace("size = 131072;", &format!("size = {L2_SIZE_MAX};"))
 }
 
+/// Programs that no profile is made from.
 fn held_out(is_quick: bool) -> Vec<Micro> {
     let sizes: &[u32] = if is_quick { &[10, 1000, 100_000] } else { &[10, 100_000, L2_SIZE_MAX] };
     let l2 = sizes.iter().map(|size| Micro {

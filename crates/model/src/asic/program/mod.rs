@@ -148,6 +148,8 @@ pub enum DesignError {
     NoTable {
         name: String,
         closest: Option<String>,
+        /// Those that it has.
+        tables: Vec<String>,
     },
     /// A name that several tables end with.
     Ambiguous {
@@ -167,9 +169,13 @@ pub enum DesignError {
 impl fmt::Display for DesignError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DesignError::NoTable { name, closest } => {
+            DesignError::NoTable { name, closest, tables } => {
                 write!(f, "the program has no table `{name}` in its ingress and egress")?;
-                closest.iter().try_for_each(|closest| write!(f, "; did you mean `{closest}`?"))
+                match (closest, tables.as_slice()) {
+                    (Some(closest), _) => write!(f, "; did you mean `{closest}`?"),
+                    (None, []) => write!(f, ", which have none"),
+                    (None, some) => write!(f, "; they have {}", some.join(", ")),
+                }
             }
             DesignError::Ambiguous { name, tables } => {
                 write!(f, "`{name}` could be any of {}; give the whole name", tables.join(", "))

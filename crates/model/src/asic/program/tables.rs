@@ -29,7 +29,8 @@ pub fn named(
                 let short: Vec<String> = names.iter().map(|name| last(name)).collect();
                 let all = names.iter().copied().chain(short.iter().map(String::as_str));
                 let closest = suggest::closest(name, all).map(str::to_string);
-                return Err(DesignError::NoTable { name: name.clone(), closest });
+                let tables = names.iter().map(|name| name.to_string()).collect();
+                return Err(DesignError::NoTable { name: name.clone(), closest, tables });
             }
             (None, several) => {
                 let tables = several.iter().map(|(_, table)| table.name.to_string()).collect();

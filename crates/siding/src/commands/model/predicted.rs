@@ -35,6 +35,13 @@ pub fn answer(
         Some(path) => of_file(path, &schema, front_end)?,
         None => Traffic::default(),
     };
+    let model = loaded.runnable.program.architecture.pipeline();
+    for (port, path) in &packets.pcap {
+        if let Some(Err(fault)) = model.map(|model| model.check_port(*port)) {
+            error_line(&format!("--pcap {port}={}: {fault}", path.display()));
+            return Err(Exit::Usage);
+        }
+    }
     if !packets.pcap.is_empty() {
         traffic.1 = of_captures(packets)?;
     }
