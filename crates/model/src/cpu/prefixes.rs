@@ -106,6 +106,18 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_those_of_the_tree() {
+        let (root, tree) = (
+            include_str!("../../../../rt/table/lpm/sd_lpm_root.h"),
+            include_str!("../../../../rt/table/lpm/sd_lpm.h"),
+        );
+        assert!(root.contains("n_prefixes < 32 ? 6 : n_prefixes < 512 ? 12 : 18"));
+        assert!(root.contains(&format!("#define SD_LPM_VIEW_PREFIXES (1u << {})", VIEW.ilog2())));
+        assert!(tree.contains(&format!("#define SD_LPM_STRIDE {STRIDE}u")));
+        assert!(tree.contains(&format!("#define SD_LPM_BUCKET_ROOM {BUCKET}u")));
+    }
+
+    #[test]
     fn wide_prefixes_are_told_apart_in_all_limbs() {
         let prefix = |i: u64| Prefix { limbs: vec![0xfc00_0003_0000_0000, i << 48], length: 80 };
         let mut prefixes: Vec<Prefix> = (0..1000).map(prefix).collect();
