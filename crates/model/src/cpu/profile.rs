@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// Version of the format.
 pub const VERSION: u32 = 3;
 
+/// Nothing that is measured is as large: cycles of a packet, counts, bytes.
+const FIGURE_MAX: f64 = 1e15;
+
 /// The machine, and what compiled the programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -91,6 +94,9 @@ impl Profile {
         }
         let profile: Profile =
             serde_json::from_value(value).map_err(|error| format!("this is no profile: {error}"))?;
+        if let Some(fault) = profile.fault_of_measurements() {
+            return Err(format!("{fault} in this profile"));
+        }
         let is_sound = |cost: &Cost| cost.cycles.is_finite() && cost.cycles >= 0.0;
         match profile.components.iter().find(|cost| !is_sound(cost)) {
             Some(cost) => {
@@ -99,6 +105,28 @@ impl Profile {
             None if profile.components.is_empty() => Err("this profile has no components".to_string()),
             None => Ok(profile),
         }
+    }
+
+    /// Something that was never measured.
+    fn fault_of_measurements(&self) -> Option<String> {
+        let is_measured = |n: f64| (0.0..FIGURE_MAX).contains(&n);
+        let is_sound = |point: &&Point| {
+            is_measured(point.cycles) && Component::ALL.iter().all(|c| is_measured(point.counts[*c]))
+        };
+        if let Some(point) = self.points.iter().find(|point| !is_sound(point)) {
+            return Some(format!(
+                "`{}` takes {} cycles, or some of its counts are no counts,",
+                point.name, point.cycles
+            ));
+        }
+        let latencies = &self.machine.latencies.points;
+        let is_sound =
+            |(bytes, cycles): &(f64, f64)| *bytes >= 1.0 && is_measured(*bytes) && is_measured(*cycles);
+        if let Some((bytes, cycles)) = latencies.iter().find(|point| !is_sound(point)) {
+            return Some(format!("a load within {bytes} bytes takes {cycles} cycles"));
+        }
+        let is_ascending = latencies.is_sorted_by(|one, other| one.0 < other.0);
+        (!is_ascending).then(|| "sizes of loads do not ascend".to_owned())
     }
 
     /// Cycles of a component; `None`: the measured programs do not tell it apart from others.
@@ -200,6 +228,30 @@ mod tests {
             points,
             curve: Curve::default(),
         }
+    }
+
+    #[test]
+    fn figures_that_nobody_has_measured_are_refused() {
+        let good = measured(COSTS, 1);
+        let parsed = |change: &dyn Fn(&mut Profile)| {
+            let mut profile = good.clone();
+            change(&mut profile);
+            Profile::parse(&serde_json::to_string(&profile).unwrap())
+        };
+        assert!(parsed(&|_| {}).is_ok());
+        let refused = |change: &dyn Fn(&mut Profile), expected: &str| {
+            let fault = parsed(change).unwrap_err();
+            assert!(fault.contains(expected), "{fault}");
+        };
+        refused(&|profile| profile.points[3].cycles = -1.0, "`program 3` takes -1 cycles");
+        refused(&|profile| profile.points[4].counts[Component::Packet] = 1e300, "`program 4`");
+        let loads = |points: &[(f64, f64)]| {
+            let points = points.to_vec();
+            move |profile: &mut Profile| profile.machine.latencies.points = points.clone()
+        };
+        refused(&loads(&[(0.0, 4.0)]), "a load within 0 bytes");
+        refused(&loads(&[(64.0, -4.0)]), "takes -4 cycles");
+        refused(&loads(&[(64.0, 4.0), (64.0, 5.0)]), "do not ascend");
     }
 
     #[test]
