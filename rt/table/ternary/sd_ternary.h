@@ -116,7 +116,6 @@ struct sd_ternary_group {
     uint32_t shift;
     uint32_t start;
     uint32_t n_terms;
-    uint32_t n_rules;
     struct sd_ternary_term *terms;
 };
 
@@ -141,23 +140,24 @@ struct sd_ternary_bits {
     uint32_t n_sorted;
     /* A rule was inserted after the positions were sorted. */
     uint32_t has_unsorted;
-    /* The writer's: positions that can be used. */
-    uint32_t *free_positions;
-    uint32_t n_free, n_rules;
 };
 
 /* The part of the table that readers use. */
 struct sd_ternary_plan {
+    /* The writer's: records that were ever used, and room for these; positions that can be used; all other memory of the plan. */
+    uint32_t n_records, capacity;
+    uint32_t *free_positions;
+    uint32_t n_free;
+    void *memory;
+    size_t n_bytes;
+    /* All below is on other cache lines. */
+    uint8_t apart[SD_LINE_BYTES];
     /* Number 0 is nothing. */
     uint8_t *records;
     uint32_t n_groups;
     struct sd_ternary_bits bits;
     /* The only list without a mask, where all else is full, or 0. */
     uint32_t rest;
-    /* The writer's: records that were ever used, and room for these; all other memory of the plan. */
-    uint32_t n_records, capacity;
-    void *memory;
-    size_t n_bytes;
     struct sd_ternary_group groups[];
 };
 

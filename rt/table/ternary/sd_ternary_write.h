@@ -119,7 +119,7 @@ SD_LOCAL void sd_ternary_collect(struct sd_ternary *t)
         uint32_t link = r->link;
         /* Sorted ones stay empty: what came there would not be in order. */
         if (r->group == SD_TERNARY_IN_BITS && r->next >= t->plan->bits.n_sorted)
-            t->plan->bits.free_positions[t->plan->bits.n_free++] = r->next;
+            t->plan->free_positions[t->plan->n_free++] = r->next;
         r->link = t->free_record;
         t->free_record = t->first_waiting;
         t->first_waiting = link;
@@ -158,7 +158,6 @@ SD_INLINE void sd_ternary_link_first(struct sd_ternary_group *g, struct sd_terna
     r->next = (uint32_t)*head;
     uint64_t bits = *head >> 32 | sd_ternary_bit(hash, g->shift);
     __atomic_store_n(head, bits << 32 | i, __ATOMIC_RELEASE);
-    g->n_rules++;
 }
 
 /* Allocates a plan with these masks and room for `capacity` records. NULL when memory is short. */
@@ -191,13 +190,13 @@ SD_LOCAL struct sd_ternary_plan *sd_ternary_new_plan(struct sd_ternary *t, const
     uint8_t *at = (uint8_t *)plan->memory + heads_bytes;
     bits->rows = (uint64_t *)(void *)at;
     bits->records = (uint32_t *)(void *)(at + rows_bytes);
-    bits->free_positions = bits->records + n_positions;
+    plan->free_positions = bits->records + n_positions;
     bits->n_words = (uint32_t)n_words;
     bits->n_bytes = masks->n_bytes;
     memcpy(bits->bytes, masks->bytes, sizeof bits->bytes);
     /* The first is used first. */
     for (uint32_t i = (uint32_t)n_positions; i-- > 0;)
-        bits->free_positions[bits->n_free++] = i;
+        plan->free_positions[plan->n_free++] = i;
     plan->records = at + bits_bytes;
     struct sd_ternary_term *terms = (struct sd_ternary_term *)(void *)((uint8_t *)plan + groups_bytes);
     uint64_t *heads = plan->memory;
@@ -274,7 +273,6 @@ SD_LOCAL void sd_ternary_place(const struct sd_ternary *t, struct sd_ternary_pla
     if (position >= bits->n_sorted && !bits->has_unsorted)
         __atomic_store_n(&bits->has_unsorted, 1, __ATOMIC_RELEASE);
     sd_ternary_mark(t, plan, r, position, true);
-    bits->n_rules++;
 }
 
 /* Copies all rules into a new plan with these masks, and publishes it. */
@@ -291,7 +289,7 @@ SD_LOCAL bool sd_ternary_rebuild(struct sd_ternary *t, const struct sd_ternary_m
         return false;
     }
     /* In reverse order of precedence, so that each rule goes to the head of its list. */
-    uint32_t n_free = plan->bits.n_free, n_in_bits = 0;
+    uint32_t n_free = plan->n_free, n_in_bits = 0;
     for (uint32_t i = t->n_rules; i-- > 0;) {
         const struct sd_ternary_record *from = sd_ternary_record(t, sorted[i]);
         uint32_t at = ++plan->n_records;
@@ -316,7 +314,7 @@ SD_LOCAL bool sd_ternary_rebuild(struct sd_ternary *t, const struct sd_ternary_m
     for (uint32_t i = 0; i < n_in_bits; i++) {
         uint32_t at = sorted[t->n_rules - n_in_bits + i];
         struct sd_ternary_record *r = sd_ternary_record_at(plan->records, l->record_bytes, at);
-        sd_ternary_place(t, plan, r, at, plan->bits.free_positions[--plan->bits.n_free]);
+        sd_ternary_place(t, plan, r, at, plan->free_positions[--plan->n_free]);
     }
     free(sorted);
     t->age = UINT32_MAX - t->n_rules;
@@ -398,10 +396,8 @@ SD_LOCAL void sd_ternary_link(struct sd_ternary *t, struct sd_ternary_record *r,
         return;
     }
     __atomic_store_n(&before->next, i, __ATOMIC_RELEASE);
-    if (g) {
+    if (g)
         __atomic_store_n(head, *head | (uint64_t)sd_ternary_bit(hash, g->shift) << 32, __ATOMIC_RELEASE);
-        g->n_rules++;
-    }
 }
 
 /* Makes room for the place of a slot; false when memory is short. */
@@ -441,13 +437,13 @@ SD_LOCAL uint32_t sd_ternary_insert(struct sd_ternary *t, const uint8_t *value, 
     sd_ternary_said(l, inner, sd_ternary_mask(l, r), t->said);
     r->order = (uint64_t)rank << 32 | t->age--;
     r->slot = slot;
-    struct sd_ternary_bits *bits = &t->plan->bits;
-    if (bits->n_free == 0)
+    struct sd_ternary_plan *plan = t->plan;
+    if (plan->n_free == 0)
         sd_ternary_collect(t);
-    r->group = sd_ternary_choose_group(t, t->plan, inner, t->said, bits->n_free);
+    r->group = sd_ternary_choose_group(t, plan, inner, t->said, plan->n_free);
     t->n_crowded += r->group == SD_TERNARY_IN_BITS ? 1 : r->group == SD_TERNARY_IN_REST ? 4 : 0;
     if (r->group == SD_TERNARY_IN_BITS)
-        sd_ternary_place(t, t->plan, r, i, bits->free_positions[--bits->n_free]);
+        sd_ternary_place(t, plan, r, i, plan->free_positions[--plan->n_free]);
     else
         sd_ternary_link(t, r, i);
     t->places[slot] = i;
@@ -501,7 +497,6 @@ SD_LOCAL void sd_ternary_unlink(struct sd_ternary *t, const struct sd_ternary_re
         return;
     }
     __atomic_store_n(head, bits << 32 | first, __ATOMIC_RELEASE);
-    g->n_rules--;
 }
 
 /* Removes the rule in this slot; SD_NOT_FOUND if there is none. */
@@ -514,7 +509,6 @@ SD_LOCAL uint32_t sd_ternary_remove(struct sd_ternary *t, uint32_t slot)
     if (r->group == SD_TERNARY_IN_BITS) {
         __atomic_store_n(&t->plan->bits.records[r->next], 0, __ATOMIC_RELAXED);
         sd_ternary_mark(t, t->plan, r, r->next, false);
-        t->plan->bits.n_rules--;
     } else {
         sd_ternary_unlink(t, r, i);
     }
