@@ -137,6 +137,8 @@ struct loop_burst {
 
 /* Packets of a window, of which half lie in the next one, too: bursts are not the same in all runs. */
 #define LOOP_WINDOW 256u
+/* So many runs tell a stall of the machine from one of the subject. */
+#define LOOP_WINDOW_RUNS 3u
 
 /* The packets of a phase in windows, over all runs. */
 struct loop_windows {
@@ -627,22 +629,22 @@ static inline void loop_windows_add(struct loop_windows *w, const struct loop *l
     }
 }
 
-/* Prints and frees: the slowest packet among windows of several runs, and how many windows do not have several. */
+/* Prints and frees: the slowest packet among windows of enough runs, and how many windows have fewer. */
 static inline void loop_windows_print(struct loop_windows *w, const struct loop *l, const char *tags)
 {
     uint32_t slowest = 0;
-    size_t n_single = 0;
+    size_t n_few = 0;
     for (size_t i = 0; i < w->n; i++) {
-        if (w->n_runs[i] < 2)
-            n_single++;
+        if (w->n_runs[i] < LOOP_WINDOW_RUNS)
+            n_few++;
         else if (w->slowest[i] > slowest)
             slowest = w->slowest[i];
     }
-    if (n_single < w->n)
+    if (n_few < w->n)
         printf("{\"peer\":\"%s\",\"version\":\"%s\",\"work\":\"windows\",\"size\":%zu,\"cycles\":%u,\"cycles_min\":%u,"
-               "\"tsc_ghz\":%.3f,%s,\"single\":%zu,\"slowest_repeated_ns\":%.1f}\n",
+               "\"tsc_ghz\":%.3f,%s,\"of_few_runs\":%zu,\"slowest_repeated_ns\":%.1f}\n",
                l->subject->name, l->subject->version, w->n, slowest ? slowest : 1, slowest ? slowest : 1,
-               peer_tsc_ghz(), tags, n_single, (double)slowest / peer_tsc_ghz());
+               peer_tsc_ghz(), tags, n_few, (double)slowest / peer_tsc_ghz());
     free(w->slowest);
     free(w->n_runs);
 }
