@@ -88,6 +88,9 @@ pub struct TableEntry {
     pub priority: i32,
     /// `None` in a `Modify` leaves the action as it is, or resets the default action to that of the program.
     pub action: Option<TableAction>,
+    /// True in a `Modify` whose updatable parameters ([`ActionParam::is_updatable`](crate::schema::ActionParam)) are not used:
+    /// the entry keeps its current values of them. The entry must run the action of the update already.
+    pub keeps_data: bool,
     /// True for the default entry, which has no matches.
     pub is_default_action: bool,
     /// True if the entry cannot be changed; set in answers only.
@@ -121,6 +124,7 @@ impl TableEntry {
             matches,
             priority,
             action: None,
+            keeps_data: false,
             is_default_action: false,
             is_const: false,
             is_of_packet: false,

@@ -287,6 +287,10 @@ pub enum Problem {
     ActionNotInTable { action: SmolStr, owner: SmolStr, known: Vec<SmolStr> },
     #[error("action `{action}` of {owner} cannot be {used_as}: it is {annotation}")]
     ActionScope { action: SmolStr, owner: SmolStr, used_as: &'static str, annotation: &'static str },
+    #[error(
+        "{what} does not run `{action}`, so it has no values of {kept} to keep; modify it without keeping its state"
+    )]
+    OtherAction { what: String, action: SmolStr, kept: String },
     #[error("table `{table}` has no idle timeout; `{field}` must not be set")]
     NoIdleTimeout { table: SmolStr, field: &'static str },
     #[error("`{field}` is set by the switch, not by the controller")]
@@ -465,7 +469,7 @@ impl Problem {
                 Code::ResourceExhausted
             }
             AlreadyExists { .. } | ValueSetMemberTwice { .. } => Code::AlreadyExists,
-            InUse { .. } | Renamed { .. } => Code::FailedPrecondition,
+            InUse { .. } | Renamed { .. } | OtherAction { .. } => Code::FailedPrecondition,
             BatchAborted { .. } | ProgramReplaced | ReadOvertaken { .. } => Code::Aborted,
             RollbackFailed { .. } => Code::Internal,
             AmbiguousName { .. }

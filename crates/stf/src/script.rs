@@ -75,6 +75,8 @@ pub enum CommandKind {
         table: Name,
         entry: EntryRef,
         target: Target,
+        /// The call leaves out the parameters that actions change, and the entry keeps its values of them.
+        keeps_state: bool,
     },
     Remove {
         table: Name,

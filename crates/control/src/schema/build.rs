@@ -13,6 +13,8 @@ use super::*;
 
 /// Widest value in bits. Wider values are refused: no data plane computes with them.
 pub const WIDTH_BITS_MAX: u32 = 1 << 16;
+/// The annotation of a parameter that its action changes in the entry; programs may write `rmw` instead.
+const UPDATABLE: &str = "@__ref";
 
 /// The P4Info contradicts itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -290,6 +292,7 @@ impl<'p> Builder<'p> {
                 id: ParamId(param.id),
                 name: param.name.as_str().into(),
                 value: self.value(&names.name, param.bitwidth, param.type_name.as_ref())?,
+                is_updatable: param.annotations.iter().any(|annotation| annotation == UPDATABLE),
             })
         };
         let params = action.params.iter().map(param).collect::<Result<_>>()?;

@@ -239,6 +239,8 @@ pub struct ActionParam {
     pub id: ParamId,
     pub name: SmolStr,
     pub value: ValueType,
+    /// The action changes the value in its entry (`@__ref` in P4Info).
+    pub is_updatable: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -323,7 +323,7 @@ impl State<'_> {
                     words.take();
                 }
                 let target = Target::Action(call(action, self.values(words)?));
-                CommandKind::Modify { table, entry: EntryRef::Key(key), target }
+                CommandKind::Modify { table, entry: EntryRef::Key(key), target, keeps_state: false }
             }
             "table_delete" | "table_indirect_delete" => {
                 let table = words.name("a table")?;

@@ -201,10 +201,11 @@ fn arguments(
             let handle = if line.eat("=")? { Some(new_handle(line, handles)?) } else { None };
             CommandKind::Add { table, key, target, handle }
         }
-        Keyword::Modify => {
+        Keyword::Modify | Keyword::ModifyKeepState => {
             let table = line.name("a table")?;
             let entry = line.entry_ref()?;
-            CommandKind::Modify { table, entry, target: line.target()? }
+            let keeps_state = keyword == Keyword::ModifyKeepState;
+            CommandKind::Modify { table, entry, target: line.target()?, keeps_state }
         }
         Keyword::Remove => {
             let is_all = matches!(line.peek()?, Token::Word(word) if word.eq_ignore_ascii_case("all"));

@@ -12,6 +12,7 @@
 //!   at 1 there, 0 becomes 1. Where a script uses both for a table, all of the table's are raised by one.
 
 mod checks;
+mod keep_state;
 mod names;
 mod objects;
 mod replication;
@@ -171,6 +172,12 @@ struct EntryKey {
     priority: i32,
 }
 
+impl EntryKey {
+    fn entry(&self, action: Option<TableAction>) -> TableEntry {
+        TableEntry { action, ..TableEntry::new(self.table, self.matches.clone(), self.priority) }
+    }
+}
+
 /// A code for what the control plane finds wrong.
 fn code_of(problem: &Problem) -> Code {
     match problem {
@@ -280,19 +287,23 @@ impl Resolver<'_> {
             CommandKind::Add { table, key, target, handle } => {
                 let (entry, places) = self.entry_key(table, key)?;
                 let action = Some(self.target(table, target)?);
-                self.write_entry(span, UpdateKind::Insert, &entry, action, &places)?;
+                self.write_entry(span, UpdateKind::Insert, entry.entry(action), &places)?;
                 if let Some(handle) = handle {
                     self.handles.insert(handle.text.clone(), entry);
                 }
             }
-            CommandKind::Modify { table, entry, target } => {
+            CommandKind::Modify { table, entry, target, keeps_state } => {
                 let (key, places) = self.entry_ref(table, entry)?;
-                let action = Some(self.target(table, target)?);
-                self.write_entry(span, UpdateKind::Modify, &key, action, &places)?;
+                let (action, keeps_data) = match keeps_state {
+                    true => self.target_keeping_state(table, target)?,
+                    false => (self.target(table, target)?, false),
+                };
+                let entry = TableEntry { keeps_data, ..key.entry(Some(action)) };
+                self.write_entry(span, UpdateKind::Modify, entry, &places)?;
             }
             CommandKind::Remove { table, entry } => {
                 let (key, places) = self.entry_ref(table, entry)?;
-                self.write_entry(span, UpdateKind::Delete, &key, None, &places)?;
+                self.write_entry(span, UpdateKind::Delete, key.entry(None), &places)?;
             }
             CommandKind::RemoveAll => self.step(span, StepKind::RemoveAllEntries),
             CommandKind::SetDefault { table, target } => {
@@ -380,11 +391,9 @@ impl Resolver<'_> {
         &mut self,
         span: Span,
         kind: UpdateKind,
-        key: &EntryKey,
-        action: Option<TableAction>,
+        entry: TableEntry,
         places: &[Span],
     ) -> Result<()> {
-        let entry = TableEntry { action, ..TableEntry::new(key.table, key.matches.clone(), key.priority) };
         let update = Update { kind, entity: Entity::TableEntry(entry) };
         control::validate(self.schema, &update).map_err(|f| {
             // `match[3].exact.value`: the matches of the script come first, in order.

@@ -33,7 +33,7 @@ impl Resolver<'_> {
                     let message = format!("no table uses the action profile `{}`", profile.names.name);
                     return error(&codes::UNSUPPORTED, call.span, message, "no action can be meant");
                 };
-                Some(self.action_call(table, call, Dialect::Bmv2)?)
+                Some(self.action_call(table, call, Dialect::Bmv2, Vec::new())?)
             }
         };
         let member = MemberId(small(member));

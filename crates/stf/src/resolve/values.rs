@@ -400,7 +400,9 @@ impl<'s> Resolver<'s> {
         let table = self.table(name)?;
         let dialect = Dialect::of(table, name);
         Ok(match target {
-            Target::Action(call) => TableAction::Action(self.action_call(table, call, dialect)?),
+            Target::Action(call) => {
+                TableAction::Action(self.action_call(table, call, dialect, Vec::new())?)
+            }
             Target::Member(member) => TableAction::Member(MemberId(small(member))),
             Target::Group(group) => TableAction::Group(GroupId(small(group))),
             Target::Missing(place) => {
@@ -412,7 +414,7 @@ impl<'s> Resolver<'s> {
             Target::OneShot(calls) => {
                 let mut actions = Vec::new();
                 for call in calls {
-                    let action = self.action_call(table, &call.item, dialect)?;
+                    let action = self.action_call(table, &call.item, dialect, Vec::new())?;
                     actions.push(WeightedAction {
                         action,
                         weight: weight(call.weight.as_ref())?,
@@ -429,15 +431,15 @@ impl<'s> Resolver<'s> {
         })
     }
 
-    /// An action that a table has, with all of its arguments.
+    /// An action that a table has, with all of its arguments. `params` are those that are known already.
     pub(super) fn action_call(
         &self,
         table: &'s schema::Table,
         call: &ActionCall,
         dialect: Dialect,
+        mut params: Vec<Param>,
     ) -> Result<Action> {
         let action = self.action(table, &call.name)?;
-        let mut params: Vec<Param> = Vec::new();
         let mut in_order = Vec::new();
         for (i, value) in call.in_order.iter().enumerate() {
             let Some(param) = action.params.get(i) else {

@@ -9,6 +9,7 @@
 mod at;
 mod cells;
 mod follow;
+mod keep_data;
 mod many;
 mod names;
 mod profiles;

@@ -201,6 +201,9 @@ impl Entities {
             new_entry(self.direct_meter_type(entry.table), &self.program.tables[id], entry, matches, action);
         let handle = match update.kind {
             UpdateKind::Insert => state.store.insert(id, new, state.now_ns),
+            UpdateKind::Modify | UpdateKind::Delete if entry.keeps_data => {
+                self.modify_keeping_data(state, update, entry, (id, new))?
+            }
             UpdateKind::Modify | UpdateKind::Delete => state.store.modify(id, new, state.now_ns),
         };
         self.written(update, entry, (id, handle))
