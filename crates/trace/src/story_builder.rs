@@ -12,7 +12,7 @@ use crate::{
 use arch::{BlockRole, ExternOp, FieldRole, ParamRole};
 use diagnostics::{SourceMap, Span};
 use ir::{Added, Bits, MatchKind, ProcedureKind, TableId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An observer that collects a [`Story`].
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub struct StoryBuilder<'s> {
     valid: BTreeSet<Slot>,
     /// Copies that are still to be queued, for ports of their own.
     n_copies_left: u32,
+    /// Values that parameters of actions had when the action began.
+    first_values: BTreeMap<Slot, Bits>,
 }
 
 impl<'s> StoryBuilder<'s> {
@@ -46,6 +48,7 @@ impl<'s> StoryBuilder<'s> {
             has_port: false,
             valid: BTreeSet::new(),
             n_copies_left: 0,
+            first_values: BTreeMap::new(),
         }
     }
 
@@ -243,7 +246,7 @@ impl<'s> StoryBuilder<'s> {
             self.push(span, What::Marked { text });
             return;
         }
-        if let Some(text) = data_change(variables, call, args, result) {
+        if let Some(text) = data_change(variables, &self.first_values, call, args, result) {
             self.push(span, What::Marked { text });
             return;
         }
@@ -325,6 +328,7 @@ const N_ADD_ENTRY_SHOWN: usize = 3;
 /// A change of the data of an entry, in words; `None` for other calls.
 fn data_change(
     variables: &Variables,
+    first_values: &BTreeMap<Slot, Bits>,
     call: &ExternCall,
     args: &[Vec<Bits>],
     result: Option<&Bits>,
@@ -344,8 +348,13 @@ fn data_change(
     let slots = params.iter().flat_map(|var| variables.variable(*var).indices());
     let slot = Slot::try_from(slots.into_iter().nth(usize::try_from(number).ok()?)?).ok()?;
     let info = variables.slot_info(slot)?;
-    let value = Format::of_leaf(program, &info).value(value);
-    Some(format!("the entry keeps {} = {value}", info.name))
+    let shown = |value: &Bits| Format::of_leaf(program, &info).value(value);
+    Some(match first_values.get(&slot) {
+        Some(before) if before != value => {
+            format!("the entry changes {} from {} to {}", info.name, shown(before), shown(value))
+        }
+        Some(_) | None => format!("the entry keeps {} = {}", info.name, shown(value)),
+    })
 }
 
 /// The name of an aggregate: what the names of its first and its last part have in common.
@@ -469,6 +478,9 @@ impl Observer for StoryBuilder<'_> {
             Event::Lookup { table, keys, outcome } => self.lookup(variables, span, table, keys, &outcome),
             Event::Called { procedure, data, slots } => {
                 let decl = &program.procedures[procedure];
+                if decl.kind == ProcedureKind::Action {
+                    self.first_values.extend(slots.iter().copied().zip(data.iter().cloned()));
+                }
                 let params = (slots.iter().zip(data)).filter_map(|(slot, value)| {
                     let info = variables.slot_info(*slot).filter(|info| !info.is_temporary())?;
                     Some(named(&info.name, value, Format::of_leaf(program, &info)))
