@@ -127,6 +127,7 @@ codes! {
     INVALID "P1917" "invalid" Warning "a range or set that is empty";
     UNINITIALIZED "P1918" "uninitialized" Warning "the next element of a stack read before it is extracted";
     MULTI_EXTRACT "P1919" "multi-header-extract" Warning "a header extracted more than once";
+    ATOMIC_ENTRIES "P1921" "atomic-entries" Warning "a block marked @atomic that changes several entries";
     UNKNOWN_WARNING "P1920" "unknown" Warning "a @noWarn with a name that is no warning";
 
     TOO_WIDE "P3001" "too-wide" Error "a width or size beyond what is supported";

@@ -9,9 +9,10 @@
 //!
 //! `flow.rs` finds values and headers used before they are there (`layout.rs`, `state.rs`, `places.rs` and
 //! `findings.rs` are its parts); `selects.rs` and `tables.rs` find what can never match (`sets.rs`);
-//! `uses.rs` finds unused parameters and overlapping arguments; `tree.rs` works on the syntax tree and, last
+//! `atomic.rs` finds blocks that change several entries; `uses.rs` finds unused parameters and overlapping arguments; `tree.rs` works on the syntax tree and, last
 //! of all, drops what `@noWarn` switches off.
 
+mod atomic;
 mod findings;
 mod flow;
 mod layout;
@@ -42,6 +43,7 @@ pub(crate) fn run(
         selects::run(program, &is_system, out);
         tables::run(program, &is_system, options, out);
         uses::run(program, sources, out);
+        atomic::run(program, &is_system, out);
     }
     tree::run(ast, sources, out);
 }
