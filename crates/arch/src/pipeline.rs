@@ -85,7 +85,7 @@ pub enum AssignedValue {
 pub struct ExplainedFunction {
     /// `type.method` for methods.
     pub name: String,
-    /// The table of the description: `assignments`, `reserved`, `predicates`, `answers`.
+    /// The table of the description: `assignments`, `reserved`, `only_in`, `predicates`, `answers`.
     pub list: String,
     /// The line of the description, from 1.
     pub line: usize,
@@ -140,6 +140,8 @@ pub struct PipelineModel {
     pub assignments: Vec<(String, Vec<Assignment>)>,
     /// Numbers that arguments of functions and methods cannot be, by name: the position of the argument and the number.
     pub reserved: Vec<(String, Vec<(usize, u64)>)>,
+    /// The blocks in which functions and methods may be called, by name. Others may be called everywhere.
+    pub only_in: Vec<(String, Vec<String>)>,
     /// The functions and methods that the description explains, each once for each of its tables.
     pub explained: Vec<ExplainedFunction>,
     /// Extern functions whose result is a condition on fields of their arguments, by name.

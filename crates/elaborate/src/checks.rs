@@ -160,9 +160,33 @@ fn has_cells(role: ExternRole) -> bool {
 }
 
 impl Body<'_, '_> {
-    /// Refuses arguments, known at compile time, of which a description says that the function does not take them.
-    pub(crate) fn check_described_call(&mut self, name: &str, call: &Call) {
+    /// Reports an argument of a described function that is no number.
+    pub(crate) fn report_no_number(&mut self, name: &str, position: usize, call: &Call, span: Span) {
+        let place = call.args.get(position).and_then(Option::as_ref).map_or(span, |arg| arg.span);
+        let message = format!("argument {position} of `{name}` is no number");
+        self.e.faults.push(
+            Diagnostic::new(&codes::EXTERN_ARGUMENT, place, message)
+                .label("has several values; arguments count from 0")
+                .help("give it a value of a `bit` type, such as one field of it"),
+        );
+    }
+
+    /// Refuses calls in blocks that a description does not name, and arguments, known at compile time, of which it says that the
+    /// function does not take them.
+    pub(crate) fn check_described_call(&mut self, name: &str, call: &Call, span: Span) {
         let Some(model) = self.e.out.architecture.pipeline() else { return };
+        let blocks = model.only_in.iter().find(|(function, _)| function == name);
+        if let (Some((_, blocks)), Some(block)) = (blocks, &self.e.block_name)
+            && !blocks.contains(block)
+        {
+            let message =
+                format!("`{name}` is called in the block `{block}` of {}", self.e.out.architecture.name);
+            self.e.faults.push(
+                Diagnostic::new(&codes::EXTERN_PLACE, span, message)
+                    .label("has no meaning here")
+                    .help(format!("call it in the block `{}`", blocks.join("` or `"))),
+            );
+        }
         let known = |position: usize| {
             let arg = call.args.get(position)?.as_ref()?;
             match self.e.p.eval(arg, self.names.object)? {

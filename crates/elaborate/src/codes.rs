@@ -12,6 +12,7 @@ pub static ALL: &[Code] = &[
     &EXTERN_ARGUMENT,
     &ASYNC,
     &TABLE_STATE,
+    &EXTERN_PLACE,
     &VALUE_TOO_LARGE,
     &PROGRAM_TOO_LARGE,
 ];
@@ -69,6 +70,14 @@ pub static TABLE_STATE: CodeInfo = CodeInfo {
     id: "P2323",
     name: "table-state",
     summary: "packets cannot write the entries of a table in this way",
+    default_severity: diagnostics::Severity::Error,
+};
+
+/// An extern that is used where the architecture does not allow it.
+pub static EXTERN_PLACE: CodeInfo = CodeInfo {
+    id: "P2324",
+    name: "extern-place",
+    summary: "an extern is used where it has no meaning",
     default_severity: diagnostics::Severity::Error,
 };
 

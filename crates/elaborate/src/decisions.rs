@@ -47,7 +47,7 @@ impl Body<'_, '_> {
     /// holds the result, if the function has one.
     pub(crate) fn described_call(&mut self, name: &str, call: &Call, span: Span) -> Option<Option<Expr>> {
         let model = self.e.out.architecture.pipeline()?;
-        self.check_described_call(name, call);
+        self.check_described_call(name, call, span);
         if let Some((_, assignments)) = model.assignments.iter().find(|(function, _)| function == name) {
             let values: Vec<Option<Expr>> = (call.args.iter())
                 .map(|arg| {
@@ -63,7 +63,11 @@ impl Body<'_, '_> {
                 let mut value = match assignment.value {
                     AssignedValue::Number(number) => Expr::bit(width, u128::from(number)),
                     AssignedValue::Argument(position) => match argument(position) {
-                        Some(value) => value.cast(ty.clone()),
+                        Some(value) if value.ty.width_bits().is_some() => value.cast(ty.clone()),
+                        Some(_) => {
+                            self.report_no_number(name, position, call, span);
+                            continue;
+                        }
                         None => continue,
                     },
                 };

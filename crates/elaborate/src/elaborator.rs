@@ -27,6 +27,8 @@ pub struct Elaborator<'p> {
     pub errors: Vec<u32>,
     /// The block that is being elaborated.
     pub block: BlockId,
+    /// The name that the architecture's description gives it.
+    pub block_name: Option<String>,
     /// Controls and parsers: names in force in their bodies, and their procedures once elaborated. Objects belong
     /// to one block.
     pub objects: FxHashMap<NodeId, Rc<Names>>,

@@ -42,6 +42,7 @@ mod length;
 pub mod names;
 mod objects;
 mod operators;
+mod owners;
 mod parser;
 mod pipeline;
 mod place;

@@ -91,10 +91,12 @@ pub(crate) fn run(p: &Program, purpose: Purpose) -> Result<ir::Program, Vec<Diag
         e.check_objects();
         e.decisions(model);
         for (block, object) in described_blocks(p, main, model) {
+            e.block_name = Some(block.name.clone());
             e.pipeline_block(block.role, Some(&block.params), object);
         }
         e.pipeline_fields(node.span);
         e.accelerators(model);
+        e.check_owners();
         e.field_lists();
         e.carried(model);
         e.pass_length_on();
@@ -239,6 +241,7 @@ impl<'p> Elaborator<'p> {
             struct_names: FxHashMap::default(),
             errors,
             block: Idx::from_raw(0.into()),
+            block_name: None,
             objects: FxHashMap::default(),
             procedures: FxHashMap::default(),
             tables: FxHashMap::default(),

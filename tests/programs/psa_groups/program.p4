@@ -86,10 +86,18 @@ control Work(
 
     DirectCounter<bit<32>>(PSA_CounterType_t.PACKETS) owned;
 
-    // Counts in the table that owns the counter alone, and not where the control calls it.
-    action count_owned() {
-        owned.count();
+    action add_one() {
         headers.probe.result = headers.probe.result + 1;
+    }
+
+    // Also counts where another action calls the counter.
+    action count_only() {
+        owned.count();
+    }
+
+    action count_owned() {
+        count_only();
+        add_one();
     }
 
     action count_and_leave() {
@@ -114,7 +122,7 @@ control Work(
             headers.probe.flow: exact;
         }
         actions = {
-            count_owned;
+            add_one;
             NoAction;
         }
     }
@@ -124,11 +132,11 @@ control Work(
         if (headers.probe.which == 4) {
             owner.apply();
             stranger.apply();
-            count_owned();
+            add_one();
             return;
         }
         if (headers.probe.which == 5) {
-            count_owned();
+            add_one();
             stranger.apply();
             return;
         }

@@ -63,6 +63,9 @@ struct File {
     /// Numbers that arguments of extern functions cannot be, by the name of the function.
     #[serde(default)]
     reserved: IndexMap<Spanned<String>, Vec<ReservedText>>,
+    /// The blocks in which an extern function may be called, by the name of the function.
+    #[serde(default)]
+    only_in: IndexMap<Spanned<String>, Vec<Spanned<String>>>,
     /// By the name of the extern function.
     #[serde(default)]
     predicates: IndexMap<Spanned<String>, Spanned<String>>,
@@ -300,6 +303,7 @@ fn pipeline(file: &File, text: &str) -> Result<Option<PipelineModel>, Fault> {
         |place: Range<usize>| text.as_bytes()[..place.start].iter().filter(|b| **b == b'\n').count() + 1;
     let explained = (file.assignments.keys().map(|name| ("assignments", name)))
         .chain(file.reserved.keys().map(|name| ("reserved", name)))
+        .chain(file.only_in.keys().map(|name| ("only_in", name)))
         .chain(file.predicates.keys().map(|name| ("predicates", name)))
         .chain(file.answers.keys().map(|name| ("answers", name)));
     let explained = explained.map(|(list, name)| ExplainedFunction {
@@ -316,6 +320,7 @@ fn pipeline(file: &File, text: &str) -> Result<Option<PipelineModel>, Fault> {
         directions: file.directions.clone(),
         assignments: assignments(&file.assignments, &decisions, &names)?,
         reserved: reserved(&file.reserved)?,
+        only_in: only_in(&file.only_in, &blocks)?,
         explained: explained.collect(),
         predicates: predicates(&file.predicates, &names)?,
         answers: answers(&file.answers, &names)?,
@@ -330,6 +335,21 @@ fn pipeline(file: &File, text: &str) -> Result<Option<PipelineModel>, Fault> {
         session,
         port_width_bits: width,
     }))
+}
+
+/// Reads the blocks in which functions may be called.
+fn only_in(
+    texts: &IndexMap<Spanned<String>, Vec<Spanned<String>>>,
+    blocks: &[BlockModel],
+) -> Result<Vec<(String, Vec<String>)>, Fault> {
+    let block = |name: &Spanned<String>| match blocks.iter().any(|block| block.name == *name.get_ref()) {
+        true => Ok(name.get_ref().clone()),
+        false => fault_at(name.span(), format!("`blocks` has none of the name {}", name.get_ref())),
+    };
+    let of_function = |(function, names): (&Spanned<String>, &Vec<Spanned<String>>)| {
+        Ok((function.get_ref().clone(), names.iter().map(block).collect::<Result<_, _>>()?))
+    };
+    texts.iter().map(of_function).collect()
 }
 
 impl Properties {

@@ -164,6 +164,8 @@ fn functions(model: &PipelineModel, out: &mut String) {
         [format!("`{function}`"), texts.collect::<Vec<_>>().join("; ")]
     });
     table("Reserved arguments", ["function", "rule"], rows, out);
+    let rows = model.only_in.iter().map(|(function, blocks)| [format!("`{function}`"), blocks.join(", ")]);
+    table("Functions of some blocks", ["function", "blocks that may call it"], rows, out);
     let rows = model.answers.iter().map(|(method, answer)| {
         let fields = std::iter::once(&answer.result).chain(&answer.arguments);
         let names: Vec<String> = fields.map(|field| model.meaning_name(*field)).collect();
