@@ -471,7 +471,14 @@ fn programs_of_a_directory_are_judged() {
     std::fs::write(d.path().join("good.p4info.txtpb"), &p4info).unwrap();
     let run = siding(d.path(), &["conformance", "--programs", "."]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-    for suite in ["accept: 1 of 1", "p4info: 1 of 1", "ir: 1 of 1", "stf: 1 of 1", "stf-native: 1 of 1"] {
+    for suite in [
+        "accept: 1 of 1",
+        "p4info: 1 of 1",
+        "ir: 1 of 1",
+        "stf: 1 of 1",
+        "stf-native: 1 of 1",
+        "load-native: 1 of 1",
+    ] {
         assert!(run.stdout.contains(suite), "{suite}: {}", run.stdout);
     }
     // Other output than ours, and a program that is refused.

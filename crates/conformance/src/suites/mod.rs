@@ -106,8 +106,17 @@ impl Suite {
     }
 
     /// The suites that judge programs of one's own.
-    pub const OF_PROGRAMS: &[Suite] =
-        &[Suite::Accept, Suite::P4Info, Suite::Entries, Suite::Fmt, Suite::Ir, Suite::Stf, Suite::StfNative];
+    pub const OF_PROGRAMS: &[Suite] = &[
+        Suite::Accept,
+        Suite::P4Info,
+        Suite::Entries,
+        Suite::Fmt,
+        Suite::Ir,
+        Suite::Stf,
+        Suite::StfNative,
+        Suite::Load,
+        Suite::LoadNative,
+    ];
 
     /// True for suites that judge programs of a [`Corpus`]; the others bring their own.
     pub fn needs_corpus(self) -> bool {

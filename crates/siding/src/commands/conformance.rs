@@ -86,7 +86,7 @@ fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
         }
         if args.suites.iter().any(|suite| !is_of_programs(*suite)) || args.rewritten {
             return Err(
-                "--programs goes with the suites accept, p4info, entries, fmt, ir and stf".to_string()
+                "--programs goes with the suites accept, p4info, entries, fmt, ir, stf and load".to_string()
             );
         }
     }
@@ -122,15 +122,14 @@ fn suites(args: &ConformanceArgs) -> Result<Vec<Suite>, String> {
 /// True for suites that can judge programs of one's own.
 fn is_of_programs(suite: SuiteArg) -> bool {
     match suite {
-        SuiteArg::Reject | SuiteArg::Rewritten | SuiteArg::Load | SuiteArg::PsaModel | SuiteArg::PnaModel => {
-            false
-        }
+        SuiteArg::Reject | SuiteArg::Rewritten | SuiteArg::PsaModel | SuiteArg::PnaModel => false,
         SuiteArg::Accept
         | SuiteArg::P4info
         | SuiteArg::Entries
         | SuiteArg::Fmt
         | SuiteArg::Ir
         | SuiteArg::Stf
+        | SuiteArg::Load
         | SuiteArg::All => true,
     }
 }
