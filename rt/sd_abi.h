@@ -650,6 +650,8 @@ struct sd_packet_writes {
     uint64_t n_entries;
     /* Entries of whose timeout the control plane was told. */
     uint64_t n_notified;
+    /* Slots of removed entries that some worker may still read. */
+    uint64_t n_waiting;
 };
 
 #define SD_DEFAULT_ENTRY UINT64_MAX

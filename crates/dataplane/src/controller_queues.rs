@@ -1,9 +1,9 @@
 //! Messages for controllers that wait until somebody takes them.
 
 use crate::sleeper::Sleeper;
-use control::Entity;
+use control::{Entity, TableId};
 use crossbeam_queue::ArrayQueue;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -32,6 +32,8 @@ pub(crate) struct ControllerQueues {
     has_expired: AtomicBool,
     /// Digests and expired entries that found no room.
     n_untold: AtomicU64,
+    /// Expired entries that found no room, by their tables.
+    n_lost_notices: Mutex<BTreeMap<TableId, u64>>,
     n_waiting_max: usize,
     /// The one who takes messages has to look at something else.
     is_called: AtomicBool,
@@ -47,6 +49,7 @@ impl ControllerQueues {
             expired: Mutex::default(),
             has_expired: AtomicBool::new(false),
             n_untold: AtomicU64::new(0),
+            n_lost_notices: Mutex::default(),
             n_waiting_max,
             is_called: AtomicBool::new(false),
             taker: Sleeper::new()?,
@@ -76,7 +79,8 @@ impl ControllerQueues {
     }
 
     pub(crate) fn keep_digests(&self, digests: Vec<DigestMessage>) {
-        self.keep(&self.digests, digests);
+        // Digests of all programs are counted together.
+        let _lost = self.keep(&self.digests, digests);
     }
 
     pub(crate) fn take_digests(&self) -> Vec<DigestMessage> {
@@ -87,7 +91,15 @@ impl ControllerQueues {
         if expired.is_empty() {
             return;
         }
-        self.keep(&self.expired, expired);
+        let lost = self.keep(&self.expired, expired);
+        if !lost.is_empty() {
+            let mut n_lost = self.n_lost_notices.lock().unwrap_or_else(PoisonError::into_inner);
+            for entity in lost {
+                if let Entity::TableEntry(entry) = entity {
+                    *n_lost.entry(entry.table).or_default() += 1;
+                }
+            }
+        }
         self.has_expired.store(true, Ordering::Relaxed);
         self.taker.wake();
     }
@@ -103,11 +115,20 @@ impl ControllerQueues {
         self.n_untold.load(Ordering::Relaxed)
     }
 
-    fn keep<T>(&self, list: &Mutex<VecDeque<T>>, more: Vec<T>) {
+    /// Entries of a table that have expired and found no room.
+    pub(crate) fn n_lost_notices(&self, table: TableId) -> u64 {
+        let n_lost = self.n_lost_notices.lock().unwrap_or_else(PoisonError::into_inner);
+        n_lost.get(&table).copied().unwrap_or(0)
+    }
+
+    /// Returns what found no room.
+    fn keep<T>(&self, list: &Mutex<VecDeque<T>>, mut more: Vec<T>) -> Vec<T> {
         let mut kept = list.lock().unwrap_or_else(PoisonError::into_inner);
         let room = self.n_waiting_max.saturating_sub(kept.len());
-        self.n_untold.fetch_add(more.len().saturating_sub(room) as u64, Ordering::Relaxed);
-        kept.extend(more.into_iter().take(room));
+        let lost = more.split_off(room.min(more.len()));
+        self.n_untold.fetch_add(lost.len() as u64, Ordering::Relaxed);
+        kept.extend(more);
+        lost
     }
 
     /// Sleeps until there is a message, until [`call`](Self::call), or for as long as `timeout` says. May return early.

@@ -65,6 +65,7 @@ impl Switch {
                 }
             }
             state(&mut text, &tables);
+            self.lost_notices(&mut text, &tables);
         }
         let help = "Digests and idle entries that no controller was told of: too many waited.";
         text.family("siding_controller_lost_messages", "counter", help);
@@ -82,6 +83,25 @@ impl Switch {
     }
 }
 
+impl Switch {
+    /// Tables of whose idle entries controllers could not be told.
+    fn lost_notices(&self, text: &mut Text, tables: &[(String, TableUse)]) {
+        let Some(schema) = self.schema() else { return };
+        let lost = tables.iter().filter_map(|(table, _)| {
+            let n = self.n_lost_notices(schema.tables.find(table).ok()?.id);
+            (n > 0).then_some((table, n))
+        });
+        let lost: Vec<(&String, u64)> = lost.collect();
+        if lost.is_empty() {
+            return;
+        }
+        text.family("siding_table_lost_notices", "counter", "Idle entries that no controller was told of.");
+        for (table, n) in lost {
+            text.sample("siding_table_lost_notices_total", &[("table", table)], n);
+        }
+    }
+}
+
 /// Tables whose entries packets add and end, as far as any has done so.
 fn state(text: &mut Text, tables: &[(String, TableUse)]) {
     let written: Vec<(&String, PacketWrites)> = tables
@@ -95,6 +115,14 @@ fn state(text: &mut Text, tables: &[(String, TableUse)]) {
     text.family("siding_table_packet_entries", "gauge", "Entries of a table that packets have added.");
     for (table, packets) in &written {
         text.sample("siding_table_packet_entries", &[("table", table)], packets.n_entries);
+    }
+    text.family(
+        "siding_table_waiting_slots",
+        "gauge",
+        "Places of removed entries that wait for a worker to end its burst.",
+    );
+    for (table, packets) in &written {
+        text.sample("siding_table_waiting_slots", &[("table", table)], packets.n_waiting);
     }
     text.family(
         "siding_table_add",

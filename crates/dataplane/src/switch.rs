@@ -503,6 +503,11 @@ impl Switch {
         self.shared.queues.n_untold()
     }
 
+    /// Entries of a table whose timeout is over and of which nobody can be told any more.
+    pub fn n_lost_notices(&self, table: control::TableId) -> u64 {
+        self.shared.queues.n_lost_notices(table)
+    }
+
     /// Warnings since this was asked last.
     pub fn take_warnings(&self) -> Vec<Warning> {
         std::mem::take(&mut *lock(&self.shared.warnings))

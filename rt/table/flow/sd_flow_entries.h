@@ -448,6 +448,7 @@ SD_LOCAL void sd_flow_counts(const struct sd_table *t, struct sd_packet_writes *
             counts->n_race_lost += n_race_lost;
             counts->n_full += __atomic_load_n(&w->n_added[SD_FLOW_FULL], __ATOMIC_RELAXED);
         }
+        counts->n_waiting += __atomic_load_n(&w->n_waiting, __ATOMIC_RELAXED);
         counts->n_notified += __atomic_load_n(&w->n_reported, __ATOMIC_RELAXED);
         counts->n_carried += __atomic_load_n(&w->n_carried, __ATOMIC_RELAXED);
         counts->n_expired += __atomic_load_n(&w->n_expired[0], __ATOMIC_RELAXED);

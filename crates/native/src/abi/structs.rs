@@ -526,7 +526,7 @@ mirrors! {
     }
 
     #[derive(PartialEq, Eq, Default)]
-    struct PacketWrites = "sd_packet_writes", 88 bytes {
+    struct PacketWrites = "sd_packet_writes", 96 bytes {
         n_added: u64,
         n_exists: u64,
         n_race_lost: u64,
@@ -538,6 +538,7 @@ mirrors! {
         n_expired_control: u64,
         n_entries: u64,
         n_notified: u64,
+        n_waiting: u64,
     }
 
     #[derive(PartialEq, Eq, Default)]

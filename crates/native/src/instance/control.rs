@@ -377,6 +377,7 @@ fn packet_writes_from(raw: abi::PacketWrites) -> PacketWrites {
         n_deleted: raw.n_deleted,
         n_expired_control: raw.n_expired_control,
         n_notified: raw.n_notified,
+        n_waiting: raw.n_waiting,
         n_entries: raw.n_entries,
     }
 }

@@ -24,14 +24,14 @@ pub fn new_entry(key: u16, value: u32, n: u32, timeout_ns: Option<u64>) -> NewEn
 }
 
 /// A backend that runs the program.
-trait Side {
+pub trait Side {
     fn name(&self) -> &'static str;
     fn send(&mut self, packets: &[Packet]) -> Vec<Packet>;
     fn pass_time(&mut self, ns: u64);
     fn store(&mut self) -> &mut dyn Store;
 }
 
-struct Interpreted(interp::Switch);
+pub struct Interpreted(pub interp::Switch);
 
 impl Side for Interpreted {
     fn name(&self) -> &'static str {

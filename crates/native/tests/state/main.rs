@@ -4,6 +4,7 @@ mod applications;
 #[path = "../common/mod.rs"]
 mod common;
 mod compare;
+mod fresh;
 mod histories;
 mod load;
 mod model;

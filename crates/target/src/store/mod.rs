@@ -62,6 +62,9 @@ pub struct PacketWrites {
     pub n_entries: u64,
     /// Entries of whose timeout the control plane was told, once for each time that it passed.
     pub n_notified: u64,
+    /// Places of removed entries, of packets and of the control plane, that are not used again before all workers have ended
+    /// the burst in which they may have found them.
+    pub n_waiting: u64,
 }
 
 impl PacketWrites {
@@ -79,6 +82,7 @@ impl PacketWrites {
             n_expired_control: self.n_expired_control + next.n_expired_control,
             n_entries: next.n_entries,
             n_notified: self.n_notified + next.n_notified,
+            n_waiting: next.n_waiting,
         }
     }
 
