@@ -15,6 +15,8 @@ use trace::Filter;
 
 /// The longest that a request may wait for something to happen.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
+/// The time between two looks at the number of entries: workers stop for each at the end of their burst.
+const COUNT_PAUSE: Duration = Duration::from_millis(50);
 /// Limits of the stories in one answer: their number, and their length as JSON in bytes.
 const N_STORIES_MAX: u64 = 1000;
 const STORY_BYTES_MAX: usize = 4 << 20;
@@ -31,6 +33,9 @@ pub(crate) fn answer(
     let handles = || handles.lock().unwrap_or_else(PoisonError::into_inner);
     match request {
         Request::WaitReady { timeout_ms } => wait_ready(switch, timeout_ms, is_over),
+        Request::WaitEntries { table, n_entries, is_below, timeout_ms } => {
+            wait_entries(switch, &table, (n_entries, is_below), timeout_ms, is_over)
+        }
         Request::Show { what, name } => show(switch, what, name.as_deref()),
         Request::Commands { text } => commands::run(switch, &text),
         Request::Write { text, name } => {
@@ -213,6 +218,30 @@ fn wait_ready(switch: &Switch, timeout_ms: u64, is_over: &dyn Fn() -> bool) -> A
     }
 }
 
+/// Waits until a table has a number of entries, or with `is_below` fewer.
+fn wait_entries(
+    switch: &Switch,
+    table: &str,
+    (n_entries, is_below): (u64, bool),
+    timeout_ms: u64,
+    is_over: &dyn Fn() -> bool,
+) -> Answered {
+    let (begin, timeout) = (Instant::now(), Duration::from_millis(timeout_ms).min(WAIT_MAX));
+    loop {
+        // Another program may run by now.
+        let table = full_name(switch, table)?;
+        let uses = switch.table_uses().ok_or(SwitchError::NoProgram)?;
+        let n = uses.into_iter().find(|(name, _)| *name == table).map_or(0, |(_, uses)| uses.n_entries);
+        if (n < n_entries) == is_below {
+            return Ok(json!({ "table": table, "entries": n }));
+        }
+        if begin.elapsed() >= timeout || is_over() {
+            return Err(Refusal::new(RefusalKind::Timeout, format!("table `{table}` has {n} entries")));
+        }
+        std::thread::sleep(COUNT_PAUSE);
+    }
+}
+
 fn show(switch: &Switch, what: What, name: Option<&str>) -> Answered {
     match what {
         What::Ports => Ok(show::ports(&switch.report()?)),
@@ -232,7 +261,12 @@ fn show(switch: &Switch, what: What, name: Option<&str>) -> Answered {
         }
         What::Names => switch.with_target(|schema, _| Ok(show::names(schema)))?,
         What::State => state(switch, name),
-        What::Tables => switch.with_target(|schema, target| tables(schema, target, name))?,
+        What::Tables => {
+            let uses = switch.table_uses().ok_or(SwitchError::NoProgram)?;
+            let uses: BTreeMap<String, u64> =
+                uses.into_iter().map(|(table, uses)| (table, uses.n_entries)).collect();
+            switch.with_target(|schema, target| tables(schema, target, &uses, name))?
+        }
         What::Entries => switch.with_target(|schema, target| {
             let table = name.map(|name| schema.tables.find(name)).transpose()?.map(|table| table.id);
             let extras = Extras { counter_data: true, time_since_last_hit: true, ..Extras::default() };
@@ -302,6 +336,8 @@ fn state(switch: &Switch, name: Option<&str>) -> Answered {
         Some(only) => only == table,
         None => with_state.contains(table),
     };
+    let schema = switch.schema().ok_or(SwitchError::NoProgram)?;
+    let lost_notices = |table: &str| schema.tables.find(table).map_or(0, |of| switch.n_lost_notices(of.id));
     let uses = switch.table_uses().unwrap_or_default().into_iter();
     let rows = uses.filter(is_wanted).map(|(table, found)| {
         let packets = found.packets;
@@ -309,7 +345,8 @@ fn state(switch: &Switch, name: Option<&str>) -> Answered {
             "table": table, "entries": found.n_entries, "from_packets": packets.n_entries,
             "added": packets.n_added, "exists": packets.n_exists, "race_lost": packets.n_race_lost, "full": packets.n_full,
             "carried": packets.n_carried, "expired": packets.n_expired, "evicted": packets.n_evicted,
-            "deleted": packets.n_deleted, "notified": packets.n_notified,
+            "deleted": packets.n_deleted, "notified": packets.n_notified, "lost_notices": lost_notices(&table),
+            "waiting": packets.n_waiting,
         })
     });
     Ok(Json::Array(rows.collect()))
@@ -323,13 +360,19 @@ fn entities(schema: &Schema, target: &dyn Target, questions: &[Query]) -> Answer
     Ok(all.into())
 }
 
-fn tables(schema: &Schema, target: &dyn Target, name: Option<&str>) -> Answered {
+/// `n_entries` has the numbers of entries by table: entries are not read.
+fn tables(
+    schema: &Schema,
+    target: &dyn Target,
+    n_entries: &BTreeMap<String, u64>,
+    name: Option<&str>,
+) -> Answered {
     let only = name.map(|name| schema.tables.find(name)).transpose()?.map(|table| table.id);
     let mut all = Vec::new();
     for table in schema.tables.iter().filter(|table| only.is_none_or(|only| only == table.id)) {
         let query = EntryQuery { table: Some(table.id), ..EntryQuery::default() };
-        let default = EntryQuery { is_default_action: true, ..query.clone() };
-        let n_entries = target.read(&Query::TableEntries(query))?.len();
+        let default = EntryQuery { is_default_action: true, ..query };
+        let n_entries = n_entries.get(table.names.name.as_str()).copied().unwrap_or(0);
         let default =
             target.read(&Query::TableEntries(default))?.into_iter().find_map(|entity| match entity {
                 Entity::TableEntry(entry) => entry.action,

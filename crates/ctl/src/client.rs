@@ -49,7 +49,9 @@ pub fn ask_while(socket: &Path, request: &Request, may_come: &dyn Fn() -> bool) 
         }
     };
     let waits = match request {
-        Request::Trace { timeout_ms, .. } | Request::WaitReady { timeout_ms } => *timeout_ms,
+        Request::Trace { timeout_ms, .. }
+        | Request::WaitReady { timeout_ms }
+        | Request::WaitEntries { timeout_ms, .. } => *timeout_ms,
         _ => 0,
     };
     stream

@@ -27,6 +27,15 @@ pub enum Request {
     WaitReady {
         timeout_ms: u64,
     },
+    /// Answered as soon as a table has at least `n_entries` entries, or with `is_below` fewer than that. Entries are counted, not
+    /// read.
+    WaitEntries {
+        table: String,
+        n_entries: u64,
+        #[serde(default)]
+        is_below: bool,
+        timeout_ms: u64,
+    },
     Show {
         what: What,
         /// The table, counter or register to show; `None` shows all.

@@ -72,6 +72,8 @@ pub fn render(request: &Request, result: &Json) -> String {
                 ("evicted", "evicted"),
                 ("deleted", "deleted"),
                 ("notified", "notified"),
+                ("lost notices", "lost_notices"),
+                ("waiting", "waiting"),
             ],
         ),
         Request::ShowProfiles { .. } => {
@@ -121,6 +123,9 @@ pub fn render(request: &Request, result: &Json) -> String {
             ],
         ),
         Request::Show { what: What::Pre, .. } => replication(result),
+        Request::WaitEntries { .. } => {
+            format!("{} entries in {}\n", plain(&result["entries"]), plain(&result["table"]))
+        }
         Request::WaitReady { .. } => format!("runs {}\n", plain(&result["program"])),
         Request::Trace { .. } => {
             let mut text = String::new();

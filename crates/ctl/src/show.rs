@@ -110,12 +110,7 @@ pub fn totals(report: &Report) -> Json {
     })
 }
 
-pub(crate) fn table(
-    schema: &Schema,
-    table: &control::schema::Table,
-    n_entries: usize,
-    default: Json,
-) -> Json {
+pub(crate) fn table(schema: &Schema, table: &control::schema::Table, n_entries: u64, default: Json) -> Json {
     let keys = table.keys.iter().map(|key| {
         json!({ "name": key.name.as_str(), "match": key.match_kind.name(), "width_bits": key.value.width_bits() })
     });

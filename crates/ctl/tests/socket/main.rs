@@ -2,6 +2,7 @@
 
 mod clients;
 mod requests;
+mod state;
 mod users;
 
 use ctl::{Compiler, Limits, Refusal, RefusalKind, Server};
@@ -21,13 +22,13 @@ use std::time::{Duration, Instant};
 static N_HELD: AtomicUsize = AtomicUsize::new(0);
 static IS_RELEASED: AtomicBool = AtomicBool::new(false);
 
-/// Compiles the examples of the repository; holds requests for the program `hold`.
+/// Compiles programs of the repository; holds requests for the program `hold`.
 struct Tests;
 
 impl Compiler for Tests {
     fn compile(&self, program: &Path) -> Result<Compiled, Refusal> {
         match program.to_str() {
-            Some(path) if path.starts_with("examples/") => Ok(compile(path)),
+            Some(path) if path.starts_with("examples/") || path.starts_with("tests/") => Ok(compile(path)),
             Some("hold") => {
                 N_HELD.fetch_add(1, Ordering::SeqCst);
                 until("a release", || IS_RELEASED.load(Ordering::SeqCst));

@@ -229,6 +229,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("siding ctl modify ipv4_lpm 10.0.2.0/24 'forward(3)'", ""),
             ("siding ctl modify ipv4_lpm 10.0.2.0/24 'drop()'", ""),
+            ("siding ctl modify --keep-state flows 10.0.0.1 'count(3)'", ""),
         ],
     ),
     (
@@ -330,6 +331,13 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("siding ctl wait-ready", ""),
             ("siding ctl wait-ready --timeout 10 --pid 4711", "gives up when process 4711 ends"),
+        ],
+    ),
+    (
+        "ctl wait-entries",
+        &[
+            ("siding ctl wait-entries hosts 50000", ""),
+            ("siding ctl wait-entries hosts 1000 --below --timeout 600", "until fewer are left"),
         ],
     ),
     ("ctl shutdown", &[("siding ctl shutdown", ""), ("siding ctl --device-id 1 shutdown", "another switch")]),

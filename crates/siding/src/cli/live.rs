@@ -345,6 +345,9 @@ pub enum CtlCommand {
     },
     /// Change the action of an entry: TABLE [PRIORITY] KEY... ACTION(ARGUMENT, ...)
     Modify {
+        /// Keep the values that actions have changed in the entry (`@__ref`); the call gives the others only
+        #[arg(long)]
+        keep_state: bool,
         /// TABLE [PRIORITY] KEY... ACTION(ARGUMENT, ...)
         words: Vec<String>,
     },
@@ -443,6 +446,18 @@ pub enum CtlCommand {
         /// Give up as soon as this process has ended
         #[arg(long, value_name = "PID")]
         pid: Option<u32>,
+    },
+    /// Wait until a table has so many entries; they are counted, not read
+    WaitEntries {
+        table: String,
+        /// Entries that it has at least
+        n_entries: u64,
+        /// Wait until it has fewer
+        #[arg(long)]
+        below: bool,
+        /// Seconds to wait
+        #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+        timeout: u64,
     },
     /// End the switch
     Shutdown,

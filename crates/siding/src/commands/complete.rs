@@ -52,6 +52,7 @@ fn names(wanted: &Wanted<'_>) -> Vec<Candidate> {
             Some(table) => actions(wanted, table),
         },
         ("ctl delete", "words") if first.is_none() => tables(wanted),
+        ("ctl wait-entries", "table") => tables(wanted),
         ("ctl show", "name") => match first {
             Some("tables" | "entries") => tables(wanted),
             Some(kind @ ("counters" | "registers")) => {

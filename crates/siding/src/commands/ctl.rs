@@ -69,7 +69,8 @@ fn request(what: &CtlCommand) -> Result<Request, Exit> {
     Ok(match what {
         CtlCommand::Show { what, name } => Request::Show { what: shown(*what), name: name.clone() },
         CtlCommand::Add { words } => commands("add", words),
-        CtlCommand::Modify { words } => commands("modify", words),
+        CtlCommand::Modify { keep_state: false, words } => commands("modify", words),
+        CtlCommand::Modify { keep_state: true, words } => commands("modify_keep_state", words),
         CtlCommand::Delete { words } => match words.as_slice() {
             [table, all] if all == "all" => Request::ClearTable { table: table.clone() },
             words => commands("delete", words),
@@ -116,6 +117,12 @@ fn request(what: &CtlCommand) -> Result<Request, Exit> {
         CtlCommand::WaitReady { timeout, pid: _ } => {
             Request::WaitReady { timeout_ms: timeout.saturating_mul(1000) }
         }
+        CtlCommand::WaitEntries { table, n_entries, below, timeout } => Request::WaitEntries {
+            table: table.clone(),
+            n_entries: *n_entries,
+            is_below: *below,
+            timeout_ms: timeout.saturating_mul(1000),
+        },
         CtlCommand::Shutdown => Request::Shutdown,
         CtlCommand::Bmv2(words) => super::bmv2::request(words).map_err(|message| {
             output::error_line(&message);
