@@ -129,6 +129,7 @@ codes! {
     MULTI_EXTRACT "P1919" "multi-header-extract" Warning "a header extracted more than once";
     ATOMIC_ENTRIES "P1921" "atomic-entries" Warning "a block marked @atomic that changes several entries";
     UNKNOWN_WARNING "P1920" "unknown" Warning "a @noWarn with a name that is no warning";
+    TABLE_CONFIG "P1922" "tableconfig" Warning "an annotation that tells T4P4S how to keep a table";
 
     TOO_WIDE "P3001" "too-wide" Error "a width or size beyond what is supported";
     TOO_DEEP "P3002" "too-deep" Error "more nesting or expansion than is supported";

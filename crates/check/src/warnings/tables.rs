@@ -27,6 +27,7 @@ pub(super) fn run(p: &Program, is_system: &dyn Fn(Span) -> bool, options: &Optio
         for key in table.key.iter().flatten() {
             constant_key(table, key, out);
         }
+        table_config(table, out);
         if let Some((package, known)) = known {
             table.properties.iter().for_each(|q| unknown_property(table, q, package, known, out));
         }
@@ -40,6 +41,31 @@ pub(super) fn run(p: &Program, is_system: &dyn Fn(Span) -> bool, options: &Optio
             covered(p, table, list, out);
         }
     }
+}
+
+/// `@tableconfig(impl = ..., store = ..., synced = ...)`, which tells T4P4S how to keep a table.
+fn table_config(table: &TableDef, out: &mut Diagnostics) {
+    let Some(mark) = annotation(&table.annotations, "tableconfig") else { return };
+    let has = |word: &str| match &mark.body {
+        AnnotationBody::Free(tokens) => tokens.iter().any(|token| token.text == word),
+        AnnotationBody::KeyValue(pairs) => pairs.iter().any(|(name, _)| name == word),
+        AnnotationBody::Empty | AnnotationBody::List(_) => false,
+    };
+    let message = format!("`@tableconfig` has no effect on table `{}`", table.name);
+    let mut d = Diagnostic::new(&codes::TABLE_CONFIG, mark.span, message).label("read by T4P4S only");
+    for (word, instead) in [
+        ("impl", "`impl`: the keys, the size and the actions of a table decide how it is kept"),
+        ("store", "`store`: the data of an entry are always in the entry itself"),
+        ("synced", "`synced`: workers always keep their changes of an entry apart"),
+    ] {
+        if has(word) {
+            d = d.note(instead);
+        }
+    }
+    if has("synced") {
+        d = d.help("where all packets of an entry come to one worker, `@siding_sync(\"none\")` in front of an action saves the cost");
+    }
+    out.push(d.help("remove the annotation"));
 }
 
 fn constant_key(table: &TableDef, key: &KeyElement, out: &mut Diagnostics) {
