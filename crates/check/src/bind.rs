@@ -260,6 +260,7 @@ impl Checker<'_> {
                     );
                     return None;
                 }
+                self.mark_assigned(&e);
                 self.check_object_argument(&e, pt, param)?;
                 // Written through the argument: no conversion is possible.
                 match self.unify(pt, e.ty, Conversions::Literals) {

@@ -42,6 +42,8 @@ pub(crate) struct Checker<'a> {
     /// Controls and parsers of one name, told apart by their constructor parameters.
     pub overloads: FxHashMap<SmolStr, Vec<Ty>>,
     pub positions: Positions,
+    /// Parameters of actions without a direction.
+    pub action_data: FxHashSet<VarId>,
     pub no_annotations: Annotations,
 }
 
@@ -64,6 +66,7 @@ impl<'a> Checker<'a> {
             key_of: None,
             overloads: FxHashMap::default(),
             positions: Positions::default(),
+            action_data: FxHashSet::default(),
             no_annotations: Rc::new(Vec::new()),
         }
     }

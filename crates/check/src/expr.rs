@@ -235,6 +235,9 @@ impl Checker<'_> {
                     VarKind::Param(Direction::Out | Direction::InOut) => e.lvalue(true),
                     // Action data and constructor parameters are fixed before packets arrive.
                     VarKind::Param(Direction::None) if var.is_updatable() => e.lvalue(true),
+                    VarKind::Param(Direction::None) if self.may_become_updatable(id) => {
+                        e.compile_time(true).lvalue(true)
+                    }
                     VarKind::Param(Direction::None) | VarKind::CtorParam => e.compile_time(true),
                     VarKind::Local | VarKind::ForIn => e.lvalue(true),
                 }

@@ -62,6 +62,8 @@ pub type TableProperties = fn(&str) -> Option<&'static [String]>;
 pub struct Options {
     /// Refuse what the reference compiler accepts against the letter of the specification.
     pub strict: bool,
+    /// Let an action change its parameters without direction, as if those that it assigns were declared `rmw`.
+    pub assignable_action_data: bool,
     /// Take `type T N` as `typedef T N`: for programs that another compiler wrote out after it had
     /// removed the distinction.
     pub transparent_newtypes: bool,

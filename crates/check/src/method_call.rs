@@ -233,6 +233,9 @@ impl Checker<'_> {
             );
             return Expr::error(span);
         }
+        if writes {
+            self.mark_assigned(&object);
+        }
         if matches!(method, Builtin::PushFront | Builtin::PopFront) && self.in_parser() {
             self.report(
                 Diagnostic::new(

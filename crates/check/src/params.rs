@@ -6,11 +6,20 @@ use crate::coerce::Role;
 use crate::decl::ParamsOf;
 use crate::program::*;
 use crate::scope::{Res, TypeRes};
+use crate::stmt::root_var;
 use crate::type_expr::Generic;
 use crate::types::{Ty, TyKind, Types};
 use diagnostics::{Diagnostic, Span};
 use std::rc::Rc;
 use syntax::ast;
+
+/// Sets the mark `@__ref`.
+fn mark_updatable(annotations: &mut Annotations, span: Span) {
+    if annotation(annotations, UPDATABLE).is_none() {
+        let mark = Annotation { name: UPDATABLE.into(), body: AnnotationBody::Empty, span };
+        Rc::make_mut(annotations).push(mark);
+    }
+}
 
 impl Checker<'_> {
     pub fn type_params(&mut self, names: &[ast::Ident]) -> Vec<TypeVarId> {
@@ -23,11 +32,25 @@ impl Checker<'_> {
         out
     }
 
+    /// Returns whether the action of a parameter may change it without a mark.
+    pub fn may_become_updatable(&self, param: VarId) -> bool {
+        self.options.assignable_action_data && self.action_data.contains(&param)
+    }
+
+    /// Notes that something is assigned to: action data that need no mark for that get it.
+    pub fn mark_assigned(&mut self, target: &Expr) {
+        if let Some(var) = root_var(target)
+            && self.may_become_updatable(var)
+        {
+            let VarDef { annotations, span, .. } = &mut self.p.vars[var];
+            mark_updatable(annotations, *span);
+        }
+    }
+
     /// Gives a parameter declared `rmw` the mark that `@__ref` sets.
     fn mark_rmw(&mut self, p: &ast::Param, of: ParamsOf, annotations: &mut Annotations) {
         if of == ParamsOf::Action {
-            let mark = Annotation { name: UPDATABLE.into(), body: AnnotationBody::Empty, span: p.span };
-            Rc::make_mut(annotations).push(mark);
+            mark_updatable(annotations, p.span);
             return;
         }
         self.report(
@@ -128,6 +151,9 @@ impl Checker<'_> {
                 is_optional,
                 annotations,
             });
+            if of == ParamsOf::Action && p.direction == Direction::None {
+                self.action_data.insert(id);
+            }
             self.declare(&p.name, Res::Var(id));
             out.push(id);
         }

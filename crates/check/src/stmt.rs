@@ -207,6 +207,7 @@ impl Checker<'_> {
             self.report_not_assignable(&l);
             return StmtKind::Error;
         }
+        self.mark_assigned(&l);
         if self.is_error(r.ty) {
             return StmtKind::Error;
         }
@@ -268,9 +269,16 @@ impl Checker<'_> {
                 VarKind::Param(Direction::In) => new(": an `in` parameter is read-only")
                     .also(span, format!("`{name}` is an `in` parameter"))
                     .help("make the parameter `inout`, or copy it to a local variable"),
-                VarKind::Param(Direction::None) => new(": a parameter without direction is read-only")
-                    .also(span, format!("`{name}` has no direction"))
-                    .help("an action may change a parameter of its entry that is marked `@__ref`"),
+                VarKind::Param(Direction::None) => {
+                    let d = new(": a parameter without direction is read-only")
+                        .also(span, format!("`{name}` has no direction"));
+                    match self.action_data.contains(&root) {
+                        true => d
+                            .help("write `rmw` before its type, or mark it with `@__ref`: then entries keep what the action assigns")
+                            .help("the option `--assignable-action-data` does so for all parameters that actions assign"),
+                        false => d.help("give it a direction, or copy it to a local variable"),
+                    }
+                }
                 VarKind::CtorParam => new(": a constructor parameter is fixed")
                     .also(span, format!("`{name}` is a constructor parameter")),
                 VarKind::Param(Direction::Out | Direction::InOut) | VarKind::Local | VarKind::ForIn => {

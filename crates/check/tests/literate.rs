@@ -4,7 +4,7 @@
 //! `mdtest`). All errors of a case must be named, so a case without such comments must be accepted; warnings may be left
 //! unnamed.
 //!
-//! Words on the fence: `strict` reads the specification strictly, `core` includes `core.p4`, `v1model`
+//! Words on the fence: `strict` reads the specification strictly, `assignable` lets actions assign their data, `core` includes `core.p4`, `v1model`
 //! includes `v1model.p4`, `unmet` marks a case that announces what should be and is not yet so.
 //!
 //! `LITERATE=text cargo test -p check --test literate` runs only the cases whose file or heading contains
@@ -42,6 +42,7 @@ fn faults(case: &Case, includes: &Includes) -> Vec<String> {
     for word in &block.words {
         match word.as_str() {
             "strict" => options.strict = true,
+            "assignable" => options.assignable_action_data = true,
             "core" => text.push_str("#include <core.p4>\n"),
             "v1model" => text.push_str("#include <v1model.p4>\n"),
             "unmet" => {}

@@ -171,6 +171,9 @@ pub struct FrontEndArgs {
     /// Follow the letter of the specification where p4c is laxer
     #[arg(long)]
     pub strict: bool,
+    /// Treat parameters without direction that actions assign as if they were declared `rmw`
+    #[arg(long)]
+    pub assignable_action_data: bool,
     /// How to show messages
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     pub error_format: ErrorFormat,

@@ -63,6 +63,53 @@ fn standards_other_than_p4_16_are_explained() {
 }
 
 #[test]
+fn u01_actions_assign_their_data_if_an_option_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = r"
+#include <core.p4>
+#include <v1model.p4>
+header Request { bit<8> key; bit<8> n; }
+struct Headers { Request request; }
+struct Metadata { }
+parser P(packet_in packet, out Headers h, inout Metadata m, inout standard_metadata_t s) {
+    state start { packet.extract(h.request); transition accept; }
+}
+control V(inout Headers h, inout Metadata m) { apply { } }
+control I(inout Headers h, inout Metadata m, inout standard_metadata_t s) {
+    action count(bit<8> n, bit<9> port) {
+        n = n + 1;
+        h.request.n = n;
+        s.egress_spec = port;
+    }
+    table flows {
+        key = { h.request.key: exact; }
+        actions = { count; NoAction; }
+        default_action = NoAction();
+        entries = { 1: count(5, 2); }
+    }
+    apply { flows.apply(); }
+}
+control E(inout Headers h, inout Metadata m, inout standard_metadata_t s) { apply { } }
+control C(inout Headers h, inout Metadata m) { apply { } }
+control D(packet_out packet, in Headers h) { apply { packet.emit(h.request); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+";
+    std::fs::write(dir.path().join("count.p4"), text).unwrap();
+    let script = "packet 0 0100\nexpect 2 0106 $\npacket 0 0100\nexpect 2 0107 $\n";
+    std::fs::write(dir.path().join("count.stf"), script).unwrap();
+    let (code, stderr) = siding(dir.path(), &["check", "count.p4"]);
+    assert_eq!(code, 3, "{stderr}");
+    for remedy in ["`rmw`", "`@__ref`", "`--assignable-action-data`"] {
+        assert!(stderr.contains(remedy), "{stderr}");
+    }
+    let option = "--assignable-action-data";
+    let (code, stderr) = siding(dir.path(), &["check", option, "count.p4"]);
+    assert_eq!(code, 0, "{stderr}");
+    let (code, stderr) = siding(dir.path(), &["stf", option, "--backend", "both", "count.p4", "count.stf"]);
+    assert_eq!(code, 0, "{stderr}");
+}
+
+#[test]
 fn commands_of_other_tools_are_answered() {
     let dir = tempfile::tempdir().unwrap();
     for (word, wanted) in [

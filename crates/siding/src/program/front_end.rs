@@ -30,6 +30,7 @@ impl<'a> FrontEnd<'a> {
         let mut options = Options::default();
         options.syntax.macros = macros(args, matches);
         options.check.strict = args.strict;
+        options.check.assignable_action_data = args.assignable_action_data;
         let mut policy = policy(matches);
         warn_of_unknown_names(&policy);
         let loader = FileLoader { include_dirs: args.include_dirs.clone() };

@@ -26,6 +26,7 @@ pub fn check_command(args: &FrontEndArgs, matches: &ArgMatches) -> String {
         format!("{flag} {}", quoted(value))
     }));
     words.extend(args.strict.then(|| "--strict".to_owned()));
+    words.extend(args.assignable_action_data.then(|| "--assignable-action-data".to_owned()));
     for (id, name) in in_order(matches, &["w_error", "w_warn", "w_info", "w_disable"]) {
         let flag = match id {
             "w_error" => "--Werror",
