@@ -2,7 +2,8 @@
 //
 // Tables that packets write, for architectures that do not declare them: the
 // functions of PNA, with the same meaning. PNA programs include `pna.p4` and
-// have them already.
+// have them already; this file, included behind it, gives them `DirectRegister`
+// alone.
 //
 // A table adds entries if it has the property
 //
@@ -21,6 +22,8 @@
 
 #ifndef _SIDING_STATE_P4_
 #define _SIDING_STATE_P4_
+
+#ifndef __PNA_P4__
 
 /// The number of a profile: a time after which entries end.
 typedef bit<8> ExpireTimeProfileId_t;
@@ -59,5 +62,27 @@ extern void update_expire_info(in bool update_aging_info, in bool update_expire_
 
 /// Returns a number that was not returned before, from 1 on; 0 if none is left.
 extern bit<32> allocate_flow_id();
+
+#endif
+
+/// A register with a cell for each entry of a table, and for its default entry.
+/// The table names it in its property `registers`:
+///
+///     registers = r;
+///     registers = { r1, r2 };
+///
+/// Values have a fixed width, and those of a table 64 bytes together. A cell
+/// begins with `initial_value`, or zero, when its entry is added or the default
+/// action is set; no controller gives it.
+extern DirectRegister<T> {
+    DirectRegister();
+    DirectRegister(T initial_value);
+
+    /// Returns the value of the entry whose action runs.
+    T read();
+
+    /// Changes it. The action sees the change at once, others when it is over.
+    void write(in T value);
+}
 
 #endif

@@ -98,6 +98,10 @@ operations! {
     StoreData = "store_data",
     /// `(action of a table, leaf of its data, operation, operand)`: changes a value there in one step; the new value, as result.
     UpdateData = "update_data",
+    /// The value of a register in the entry whose action runs, as result. Elaboration keeps it in a variable.
+    DirectRegisterRead = "direct_register_read",
+    /// `(value)`: changes it.
+    DirectRegisterWrite = "direct_register_write",
     /// A number that was not given before, as result; 0: there are no more.
     AllocateFlowId = "allocate_flow_id",
     /// `(direction, from the network, from the host)`, as result.

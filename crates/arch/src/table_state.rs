@@ -24,8 +24,14 @@ pub const WHEN_FULL: &str = "siding_full";
 /// The annotation of an action that says how workers keep its changes of an entry apart.
 pub const SYNC: &str = "siding_sync";
 
+/// The registers of which each entry of the table has a cell.
+pub const REGISTERS: &str = "registers";
+
+/// The type of these registers.
+pub const DIRECT_REGISTER: &str = "DirectRegister";
+
 /// The properties of tables with state.
-pub const PROPERTIES: [&str; 3] = [ADD_ON_MISS, AUTO_DELETE, DEFAULT_PROFILE];
+pub const PROPERTIES: [&str; 4] = [ADD_ON_MISS, AUTO_DELETE, DEFAULT_PROFILE, REGISTERS];
 
 /// The operation of a function of tables with state.
 pub fn function(name: &str) -> Option<ExternOp> {
@@ -39,4 +45,13 @@ pub fn function(name: &str) -> Option<ExternOp> {
         "allocate_flow_id" => ExternOp::AllocateFlowId,
         _ => return None,
     })
+}
+
+/// The operation of a method of an extern type of tables with state.
+pub fn method(object: &str, method: &str) -> Option<ExternOp> {
+    match (object, method) {
+        (DIRECT_REGISTER, "read") => Some(ExternOp::DirectRegisterRead),
+        (DIRECT_REGISTER, "write") => Some(ExternOp::DirectRegisterWrite),
+        _ => None,
+    }
 }

@@ -99,6 +99,9 @@ pub struct TableEntry {
     pub is_of_packet: bool,
     /// The profile of its timeout, in tables that packets write; set in answers only.
     pub profile: Option<u8>,
+    /// The values of the registers of the entry. In an update they are the first values, for copies of an entry; registers that it
+    /// leaves out begin anew.
+    pub registers: Vec<RegisterValue>,
     /// Opaque bytes, returned unchanged to the controller.
     pub metadata: Vec<u8>,
     /// Older, narrower form of `metadata`.
@@ -116,6 +119,13 @@ pub struct TableEntry {
     pub meter_counter_data: Option<MeterCounterData>,
 }
 
+/// A value of a register that belongs to entries of a table (`DirectRegister`). P4Info does not have it, so it goes by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegisterValue {
+    pub name: SmolStr,
+    pub value: Value,
+}
+
 impl TableEntry {
     /// Creates an entry with nothing but its key; [`TableEntry`] has public fields for the rest.
     pub fn new(table: TableId, matches: Vec<FieldMatch>, priority: i32) -> TableEntry {
@@ -129,6 +139,7 @@ impl TableEntry {
             is_const: false,
             is_of_packet: false,
             profile: None,
+            registers: Vec::new(),
             metadata: Vec::new(),
             controller_metadata: 0,
             idle_timeout_ns: 0,

@@ -334,8 +334,10 @@ pub fn profile_group(group: &Json) -> String {
 }
 
 fn entries(result: &Json) -> String {
-    let mut rows =
-        vec![["table", "priority", "key", "action", "packets", "profile", "idle s"].map(str::to_owned)];
+    let mut rows = vec![
+        ["table", "priority", "key", "action", "registers", "packets", "profile", "idle s"]
+            .map(str::to_owned),
+    ];
     for entry in result.as_array().into_iter().flatten() {
         let keys = entry["keys"].as_array().into_iter().flatten();
         let mut keys: Vec<String> =
@@ -349,6 +351,7 @@ fn entries(result: &Json) -> String {
             priority,
             keys.join(" "),
             action(&entry["action"]),
+            named_values(&entry["registers"]),
             plain(&entry["packets"]),
             plain(&entry["profile"]),
             entry["idle_ns"].as_u64().map_or(String::new(), |ns| format!("{:.1}", ns as f64 / 1e9)),
@@ -364,10 +367,15 @@ fn action(action: &Json) -> String {
     let Some(name) = action["name"].as_str() else {
         return if action.is_null() { String::new() } else { action.to_string() };
     };
-    let params = action["params"].as_array().into_iter().flatten();
-    let params: Vec<String> =
-        params.map(|param| format!("{}:{}", plain(&param["name"]), plain(&param["value"]))).collect();
-    format!("{name}({})", params.join(", "))
+    format!("{name}({})", named_values(&action["params"]))
+}
+
+/// Values with their names.
+fn named_values(values: &Json) -> String {
+    let values = values.as_array().into_iter().flatten();
+    let values: Vec<String> =
+        values.map(|value| format!("{}:{}", plain(&value["name"]), plain(&value["value"]))).collect();
+    values.join(", ")
 }
 
 fn plain(value: &Json) -> String {
@@ -458,6 +466,15 @@ mod tests {
             entries(&found),
             "table  key           action      packets\n\
              t      a:10.0.0.0/8  go(port:1)        5\n"
+        );
+        let with_register = json!([{
+            "table": "t", "keys": [{ "name": "a", "value": "1" }],
+            "action": { "name": "go", "params": [] }, "registers": [{ "name": "n", "value": "7" }],
+        }]);
+        assert_eq!(
+            entries(&with_register),
+            "table  key  action  registers\n\
+             t      a:1  go()    n:7\n"
         );
         assert_eq!(counts(&json!({})), "nothing was dropped\n");
         let lossy = json!([{ "losses": { "rx_dropped_gso": 86, "tx_too_long": 2 } }, { "losses": {} }]);

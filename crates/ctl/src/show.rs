@@ -170,6 +170,13 @@ pub(crate) fn entry(schema: &Schema, entry: &TableEntry) -> Json {
     if let Some(what) = &entry.action {
         set("action", table_action(schema, what));
     }
+    if !entry.registers.is_empty() {
+        let registers = entry.registers.iter().map(|register| {
+            let name = register.name.as_str();
+            json!({ "name": name, "value": words::value(&register.value, name) })
+        });
+        set("registers", registers.collect());
+    }
     if let Some(count) = entry.counter_data {
         set("packets", count.n_packets.into());
         set("bytes", count.n_bytes.into());

@@ -53,8 +53,9 @@ impl<'p> Body<'_, 'p> {
                 self.e.check_direct_call(*id, e.span);
                 let params = &self.e.p.actions[*id].params;
                 let values = self.values(params, call, false);
-                let procedure = self.e.action_with_values(*id, &self.names, values);
-                let passed = self.pass(params, call);
+                let procedure = self.e.called_action_procedure(*id, &self.names, values);
+                let mut passed = self.pass(params, call);
+                passed.extend(self.pass_registers(procedure));
                 self.invoke(procedure, passed, e.span);
                 None
             }
@@ -406,6 +407,9 @@ impl<'p> Body<'_, 'p> {
             return self.result_of(procedure);
         }
         let op = self.e.out.architecture.method(&def.name, &declared.name);
+        if let Some(result) = self.register_call(op, node, e, call) {
+            return result;
+        }
         if let Some(node) = node
             && let Some(result) = self.object_call(op, node, e, call)
         {

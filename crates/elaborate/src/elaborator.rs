@@ -59,6 +59,10 @@ pub struct Elaborator<'p> {
     pub(crate) table_in_force: Option<TableInForce>,
     /// By table and action: how workers keep changes of entries apart, where an action makes some.
     pub(crate) syncs: FxHashMap<(TableId, u32), Sync>,
+    /// The registers of which entries of a table have a cell, in the order of the property.
+    pub(crate) table_registers: FxHashMap<TableId, Vec<TableRegister>>,
+    /// The variable that holds the value of a register while a procedure runs.
+    pub(crate) register_vars: FxHashMap<(ProcedureId, NodeId), ir::VarId>,
     /// The length of the packet is counted while headers come and go.
     pub counts_length: bool,
     /// Egress may clone the packet; known when `counts_length` is set.
@@ -75,6 +79,13 @@ pub(crate) struct TableInForce {
     pub has_state: bool,
     /// The element of the list of actions that is being elaborated.
     pub element: u32,
+}
+
+/// A register (`DirectRegister`) of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct TableRegister {
+    pub node: NodeId,
+    pub ty: ir::Type,
 }
 
 /// The use that the IR is made for.
@@ -134,8 +145,8 @@ pub enum ProcedureKey {
     /// A control or parser object.
     Object(BlockId, NodeId, Values),
     /// An action as seen from a control object; `None` for actions of the top level, which belong to the block. Actions of a
-    /// table with state are its own.
-    Action(BlockId, Option<NodeId>, checked::ActionId, Values, Option<TableId>),
+    /// table with state are its own; where the table has registers, so is an action as an element of its list.
+    Action(BlockId, Option<NodeId>, checked::ActionId, Values, Option<(TableId, Option<u32>)>),
     /// An element of a table's list of actions that binds arguments.
     Bound(TableId, u32),
     /// A function with its type arguments and the values of its compile-time parameters.

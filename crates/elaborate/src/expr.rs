@@ -273,7 +273,8 @@ impl Body<'_, '_> {
             Callee::Builtin { method, .. } => !is_read_only(*method),
             Callee::Method { object, method, extern_ } => {
                 let name = &body.e.p.externs[*extern_].methods[*method as usize].name;
-                !(body.e.is_packet(object.ty) && matches!(name.as_str(), "lookahead" | "length"))
+                !(body.e.is_packet(object.ty) && matches!(name.as_str(), "lookahead" | "length")
+                    || body.e.reads_register(*extern_, *method))
             }
             Callee::Function(_)
             | Callee::Action(_)
@@ -291,13 +292,13 @@ impl Body<'_, '_> {
             found |= matches!(&e.kind, ExprKind::Stack { member: StackMember::Next | StackMember::Last, .. });
         });
         found
-            || self.any_call(e, &|_, callee| match callee {
+            || self.any_call(e, &|body, callee| match callee {
                 Callee::Builtin { method, .. } => !is_read_only(*method),
+                Callee::Method { extern_, method, .. } => !body.e.reads_register(*extern_, *method),
                 Callee::Function(_)
                 | Callee::Action(_)
                 | Callee::TableApply(_)
                 | Callee::BlockApply { .. }
-                | Callee::Method { .. }
                 | Callee::Constructor { .. } => true,
             })
     }

@@ -34,6 +34,7 @@ mod cells;
 mod checks;
 pub mod codes;
 mod decisions;
+mod direct_registers;
 pub mod elaborator;
 mod entries;
 mod expr;

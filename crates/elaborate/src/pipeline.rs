@@ -256,6 +256,8 @@ impl<'p> Elaborator<'p> {
             purpose,
             table_in_force: None,
             syncs: FxHashMap::default(),
+            table_registers: FxHashMap::default(),
+            register_vars: FxHashMap::default(),
             counts_length: false,
             clones_from_egress: false,
             sizes: Vec::new(),

@@ -25,6 +25,15 @@ pub struct Head {
     pub span: Span,
 }
 
+/// The way in which an action comes to run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ActionUse {
+    /// A table runs it, with the data of an entry.
+    Listed,
+    /// Code calls it.
+    Called,
+}
+
 impl<'p> Elaborator<'p> {
     /// The procedure for `key`, made by `build` when it is needed for the first time. `build` gets a body whose
     /// names are empty, and gives the parameters that callers assign.
@@ -62,36 +71,60 @@ impl<'p> Elaborator<'p> {
         id
     }
 
-    /// The procedure of an action, as seen in the scope of `names`. Its parameters for the IR are the action
-    /// data; `self.params` has all of them.
-    pub fn action_procedure(&mut self, action: ActionId, names: &Names) -> ProcedureId {
-        self.action_with_values(action, names, Values::new())
+    /// The procedure of an action that a table lists, as seen in the scope of `names`. Its parameters for the IR are the
+    /// action data, with those of the table's registers; `self.params` has all that are declared.
+    pub fn listed_action_procedure(&mut self, action: ActionId, names: &Names) -> ProcedureId {
+        self.action_procedure(action, names, Values::new(), ActionUse::Listed)
     }
 
     /// The procedure of an action for a call with compile-time arguments: they stand for parameters without variables.
-    pub fn action_with_values(&mut self, action: ActionId, names: &Names, values: Values) -> ProcedureId {
+    pub fn called_action_procedure(
+        &mut self,
+        action: ActionId,
+        names: &Names,
+        values: Values,
+    ) -> ProcedureId {
+        self.action_procedure(action, names, values, ActionUse::Called)
+    }
+
+    fn action_procedure(
+        &mut self,
+        action: ActionId,
+        names: &Names,
+        values: Values,
+        used: ActionUse,
+    ) -> ProcedureId {
         let def = &self.p.actions[action];
         let object = if def.is_global { None } else { names.object };
         let path = object.map_or("", |id| self.p.nodes[id].control_plane_name.as_str());
         let name = check::evaluate::full_name(path, &def.name, &def.annotations).into();
         let outer = object.map_or_else(Rc::default, |id| self.names_of(id));
-        let own_table = self.table_in_force.filter(|table| table.has_state).map(|table| table.id);
+        let own_table = self.table_in_force.filter(|table| table.has_state).map(|table| {
+            let is_element = used == ActionUse::Listed && self.table_registers.contains_key(&table.id);
+            (table.id, is_element.then_some(table.element))
+        });
         let key = ProcedureKey::Action(self.block, object, action, values.clone(), own_table);
         let is_new = !self.procedures.contains_key(&key);
         let id =
             self.procedure(key, Head { name, kind: ProcedureKind::Action, span: def.span }, |body, id| {
                 body.names = outer.inside();
                 let params = body.bind_params(&def.params, &values);
-                let data = (def.params.iter().zip(&params))
+                let mut data: Vec<VarId> = (def.params.iter().zip(&params))
                     .filter(|(p, _)| body.e.p.direction(**p) == Direction::None)
                     .filter_map(|(_, var)| *var)
                     .collect();
                 body.e.params.insert(id, params.into());
+                if used == ActionUse::Listed {
+                    data.extend(body.register_data());
+                }
                 body.statements(&def.body.stmts);
                 data
             });
         if is_new {
-            self.store_data(action, id);
+            if used == ActionUse::Called {
+                self.declare_used_registers(id);
+            }
+            self.store_data(action, id, used);
         }
         id
     }

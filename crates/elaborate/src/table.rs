@@ -14,7 +14,8 @@ use check::types::{Ty, Types};
 use diagnostics::{Diagnostic, Span};
 use ir::types::INDEX_BITS;
 use ir::{
-    Key, MatchKind, ObjectId, Place, ProcedureId, ProcedureKind, TableAction, TableId, TerminatorKind, Type,
+    Bits, Key, MatchKind, ObjectId, Place, ProcedureId, ProcedureKind, TableAction, TableId, TerminatorKind,
+    Type,
 };
 use num_traits::ToPrimitive;
 
@@ -131,6 +132,7 @@ impl<'p> Elaborator<'p> {
             restarts_on_hit: true,
             add_on_miss: None,
             updates_data: false,
+            registers: Vec::new(),
             span: def.span,
         });
         self.tables.insert((scope, table), id);
@@ -142,11 +144,12 @@ impl<'p> Elaborator<'p> {
         }
         let keys = self.keys(scope, table);
         self.table_state(scope, table, id);
+        self.registers_of_table(scope, table, id);
         let updates = |element: &ActionListElement| {
             p.actions[element.action].params.iter().any(|param| p.vars[*param].is_updatable())
         };
         let out = &mut self.out.tables[id];
-        out.updates_data = def.actions.iter().any(updates);
+        out.updates_data = def.actions.iter().any(updates) || !out.registers.is_empty();
         let has_state = out.has_state() || out.timeout != ir::Timeout::Never;
         let in_force = TableInForce { scope, checked: table, id, has_state, element: 0 };
         let outer = self.table_in_force.replace(in_force);
@@ -172,6 +175,15 @@ impl<'p> Elaborator<'p> {
         });
         let entries = self.entries(scope, table);
         let out = &mut self.out.tables[id];
+        let initial: Vec<Bits> = out.registers.iter().map(|register| register.initial.clone()).collect();
+        let with_registers = |mut action: ir::Action| {
+            action.data.extend(initial.iter().cloned());
+            action
+        };
+        let default = default.map(with_registers);
+        let entries = entries.into_iter();
+        let entries =
+            entries.map(|entry| ir::Entry { action: with_registers(entry.action), ..entry }).collect();
         out.keys = keys;
         out.actions = actions;
         out.entries = entries;
@@ -222,11 +234,11 @@ impl<'p> Elaborator<'p> {
         let def = &p.actions[element.action];
         let object = self.names_of(scope);
         if def.params.iter().all(|v| p.direction(*v) == Direction::None) {
-            return self.action_procedure(element.action, &object);
+            return self.listed_action_procedure(element.action, &object);
         }
         let name = p.control_plane_name_of_action(scope, element.action).into();
         let head = Head { name, kind: ProcedureKind::Action, span: element.span };
-        self.procedure(ProcedureKey::Bound(table, index), head, |body, _| {
+        let procedure = self.procedure(ProcedureKey::Bound(table, index), head, |body, _| {
             body.names = object.inside();
             let mut data = Vec::new();
             let mut args = Vec::new();
@@ -243,12 +255,15 @@ impl<'p> Elaborator<'p> {
                 body.names.bind(*var, Binding::Place(Place::var(given)));
                 args.push(Some(plain_expr(ExprKind::Var(*var), param.ty, param.span)));
             }
+            data.extend(body.register_data());
             let order = (0..u32::try_from(args.len()).unwrap_or(u32::MAX)).collect();
             let call = Call { callee: Callee::Action(element.action), type_args: Vec::new(), args, order };
             let e = plain_expr(ExprKind::Call(Box::new(call.clone())), Types::VOID, element.span);
             body.call(&e, &call);
             data
-        })
+        });
+        self.store_registers(element.action, procedure);
+        procedure
     }
 
     // -- properties -------------------------------------------------------------------------------

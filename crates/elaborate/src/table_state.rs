@@ -211,18 +211,22 @@ impl<'p> Elaborator<'p> {
                 );
             }
         }
+        let (changes, mark) = match out.registers.is_empty() {
+            true => ("an action that changes its entry", "`@__ref`"),
+            false => ("registers of its entries", "`registers`"),
+        };
         if out.updates_data && out.implementation.is_some() {
             fault(
                 def.span,
-                format!("table `{}` has an action profile, and an action that changes its entry", def.name),
+                format!("table `{}` has an action profile, and {changes}", def.name),
                 "several entries share an action of the profile",
-                "remove the property, or `@__ref`",
+                &format!("remove the property, or {mark}"),
             );
         }
         if out.updates_data && (out.has_const_entries || out.entries.iter().any(|entry| entry.is_const)) {
             fault(
                 def.span,
-                format!("table `{}` has constant entries, and an action that changes its entry", def.name),
+                format!("table `{}` has constant entries, and {changes}", def.name),
                 "has entries marked `const`",
                 "write them without `const`",
             );
@@ -471,7 +475,8 @@ impl<'p> Body<'_, 'p> {
             Arg::Fields(values) => values,
             Arg::Ref(_) | Arg::Str(_) | Arg::Table { .. } | Arg::Absent => Vec::new(),
         };
-        let values = self.action_data(table, element, data, values)?;
+        let mut values = self.action_data(table, element, data, values)?;
+        values.extend(self.e.first_register_values(table.id));
         let profile = match profile {
             Some(profile) => {
                 let profile = self.expr(profile);

@@ -1,9 +1,11 @@
-//! Parameters of actions that change the data of their entry (`@__ref`), and how workers keep such changes apart.
+//! Parameters of actions that change the data of their entry (`@__ref`), cells of registers (`DirectRegister`), and how workers keep
+//! such changes apart.
 
 use crate::codes;
 use crate::elaborator::Elaborator;
+use crate::procedure::ActionUse;
 use arch::{ExternOp, table_state};
-use check::program::{ActionId, Annotation, Direction, annotation};
+use check::program::{ActionId, Annotation, Annotations, Direction, annotation};
 use diagnostics::{Diagnostic, Span};
 use ir::types::INDEX_BITS;
 use ir::{
@@ -12,7 +14,7 @@ use ir::{
 };
 
 /// The most that an action may change in its entry.
-const UPDATABLE_BITS_MAX: u64 = 64 * 8;
+pub(crate) const UPDATABLE_BITS_MAX: u64 = 64 * 8;
 
 /// A value in the entry that an action may change.
 struct Leaf {
@@ -32,33 +34,81 @@ struct At {
 impl<'p> Elaborator<'p> {
     /// Lets an action of a table write what it changes into its entry. Others see it when the action is over, or, where one
     /// operation does it, at once.
-    pub(crate) fn store_data(&mut self, action: ActionId, procedure: ProcedureId) {
+    pub(crate) fn store_data(&mut self, action: ActionId, procedure: ProcedureId, used: ActionUse) {
         let Some(table) = self.table_in_force.filter(|table| table.has_state) else { return };
         let def = &self.p.actions[action];
-        let leaves = self.updatable_leaves(action, procedure);
+        let mut leaves = self.updatable_leaves(action, procedure);
+        let registers = self.register_leaves(procedure);
+        let of_registers: u64 =
+            self.out.tables[table.id].registers.iter().map(|r| u64::from(r.initial.width())).sum();
         let n_bits: u64 = leaves.iter().map(|leaf| u64::from(leaf.ty.width_bits().unwrap_or(u32::MAX))).sum();
-        if n_bits > UPDATABLE_BITS_MAX {
+        // Registers that are too large by themselves are reported with their table.
+        if !leaves.is_empty()
+            && of_registers <= UPDATABLE_BITS_MAX
+            && n_bits + of_registers > UPDATABLE_BITS_MAX
+        {
+            let label = match of_registers {
+                0 => "its parameters marked `@__ref`",
+                _ => "its parameters marked `@__ref`, and the registers of its table",
+            };
             self.faults.push(
                 Diagnostic::new(
                     &codes::TABLE_STATE,
                     def.span,
                     format!("action `{}` changes too much of its entry", def.name),
                 )
-                .label("its parameters marked `@__ref`")
+                .label(label)
                 .note("they have fixed widths, and 64 bytes together at most"),
             );
         }
-        let wanted = self.wanted_sync(action, !leaves.is_empty());
+        let graph = &self.out.procedures[procedure].graph;
+        let uses_registers = match used {
+            ActionUse::Listed => registers.iter().any(|leaf| !accesses(graph, leaf.place.var).is_empty()),
+            // In a list with arguments the procedure around it has them.
+            ActionUse::Called => of_registers > 0,
+        };
+        let wanted = self.wanted_sync(action, !leaves.is_empty() || uses_registers);
+        leaves.extend(registers);
+        self.store_leaves(action, procedure, leaves, (wanted, Sync::None));
+    }
+
+    /// Lets the procedure of an action that has arguments in the list of its table write the registers that it changes. The
+    /// action that it calls has written its parameters.
+    pub(crate) fn store_registers(&mut self, action: ActionId, procedure: ProcedureId) {
+        let Some(table) = self.table_in_force.filter(|table| table.has_state) else { return };
+        let leaves = self.register_leaves(procedure);
+        if !leaves.is_empty() {
+            let before = self.syncs.get(&(table.id, table.element)).copied().unwrap_or_default();
+            self.store_leaves(
+                action,
+                procedure,
+                leaves,
+                (asked_sync(&self.p.actions[action].annotations), before),
+            );
+        }
+    }
+
+    /// Writes those of the leaves that a procedure changes, in the way that is wanted if there is one; what it calls does so in
+    /// the way `before`.
+    fn store_leaves(
+        &mut self,
+        action: ActionId,
+        procedure: ProcedureId,
+        leaves: Vec<Leaf>,
+        (wanted, before): (Option<Sync>, Sync),
+    ) {
+        let Some(table) = self.table_in_force else { return };
+        let def = &self.p.actions[action];
         let graph = &self.out.procedures[procedure].graph;
         let changed: Vec<Leaf> =
             leaves.into_iter().filter(|leaf| is_written(graph, leaf.place.var)).collect();
         let target = Arg::Table { table: table.id, action: Some(table.element) };
         let single = match changed.as_slice() {
-            [leaf] => single_update(graph, leaf),
+            [leaf] if before == Sync::None => single_update(graph, leaf),
             _ => None,
         };
         let sync = match (changed.first(), single, wanted) {
-            (None, ..) => Sync::None,
+            (None, ..) => before,
             (Some(leaf), Some((at, update, operand)), None | Some(Sync::Atomic)) => {
                 let number = Arg::In(Expr::bit(INDEX_BITS, leaf.number));
                 let args = vec![target, number, Arg::Str(update.word().into()), Arg::In(operand)];
@@ -77,6 +127,25 @@ impl<'p> Elaborator<'p> {
             }
         };
         self.syncs.insert((table.id, table.element), sync);
+    }
+
+    /// The values of registers among the data of an action of a table.
+    fn register_leaves(&self, procedure: ProcedureId) -> Vec<Leaf> {
+        let is_register = |var: VarId| {
+            let registers = self.table_in_force.and_then(|table| self.table_registers.get(&table.id));
+            let mut vars = registers.into_iter().flatten().map(|register| (procedure, register.node));
+            vars.any(|key| self.register_vars.get(&key) == Some(&var))
+        };
+        let (mut number, mut found) = (0, Vec::new());
+        for var in &self.out.procedures[procedure].params {
+            for leaf in ir::layout::leaves(&self.out, &self.out.variables[*var].ty) {
+                if is_register(*var) {
+                    found.push(Leaf { number, place: Place { var: *var, path: leaf.path }, ty: leaf.ty });
+                }
+                number += 1;
+            }
+        }
+        found
     }
 
     fn updatable_leaves(&mut self, action: ActionId, procedure: ProcedureId) -> Vec<Leaf> {
@@ -129,12 +198,10 @@ impl<'p> Elaborator<'p> {
         if !updates {
             fault(
                 format!("action `{}` changes no data of its entry", def.name),
-                "mark a parameter with `@__ref`, or remove the annotation",
+                "mark a parameter with `@__ref`, write a register of the table, or remove the annotation",
             );
         }
-        let word = Annotation::string(mark);
-        let known = [Sync::None, Sync::Atomic, Sync::Sequence];
-        let wanted = known.into_iter().find(|sync| word == Some(sync.word()));
+        let wanted = asked_sync(&def.annotations);
         if wanted.is_none() {
             fault(
                 "this is no way to keep changes apart".to_string(),
@@ -181,8 +248,14 @@ impl<'p> Elaborator<'p> {
     }
 }
 
+/// The way that `@siding_sync("...")` asks for, if it is one.
+fn asked_sync(annotations: &Annotations) -> Option<Sync> {
+    let word = annotation(annotations, table_state::SYNC).and_then(Annotation::string);
+    [Sync::None, Sync::Atomic, Sync::Sequence].into_iter().find(|sync| word == Some(sync.word()))
+}
+
 /// Returns whether a graph may change a variable.
-fn is_written(graph: &Graph, var: VarId) -> bool {
+pub(crate) fn is_written(graph: &Graph, var: VarId) -> bool {
     accesses(graph, var).iter().any(|(_, access)| *access != Access::Read)
 }
 

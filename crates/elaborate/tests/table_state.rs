@@ -459,6 +459,156 @@ fn u01_parameters_are_changed_if_they_are_marked() {
     assert!(!first(&program).updates_data);
 }
 
+/// A table with registers that these declarations make, and an action that does this.
+fn with_registers(registers: &str, body: &str, properties: &str) -> String {
+    let actions = format!("{registers} action count() {{ {body} }}");
+    program(
+        &actions,
+        &table(EXACT, "count; NoAction;", &format!("default_action = NoAction(); {properties}")),
+    )
+}
+
+#[test]
+fn u01_each_entry_has_a_cell_of_the_registers_of_its_table() {
+    let initial = |program: &Program| {
+        let values = first(program).registers.iter();
+        values.map(|value| format!("{} = {:?}", value.name, value.initial)).collect::<Vec<_>>()
+    };
+    let (n, adds) = ("DirectRegister<bit<8>>() n;", "n.write(n.read() + 1);");
+    let program = elaborate(&with_registers(n, adds, "registers = n;"));
+    assert!(first(&program).updates_data);
+    assert_eq!(initial(&program), ["n = 8w0x0"]);
+    // Every action has it, and so has every entry, behind what the program gives.
+    let actions = "DirectRegister<bit<8>>(7) n; action count(bit<16> x) { n.write(n.read() + 1); }
+        action store() { }";
+    let entries = "entries = { 1: count(5); 2: store(); } registers = { n };";
+    let program =
+        elaborate(&whole("", actions, &table(EXACT, "count; store; NoAction;", entries), "t.apply();"));
+    let widths = |action: &ir::Action| action.data.iter().map(ir::Bits::width).collect::<Vec<_>>();
+    let of_entries: Vec<_> = first(&program).entries.iter().map(|entry| widths(&entry.action)).collect();
+    assert_eq!((of_entries, widths(&first(&program).default_action)), (vec![vec![16, 8], vec![8]], vec![8]));
+    let packed = "struct Pair { bit<8> a; bool b; }";
+    let registers = "DirectRegister<Pair>({ 5, true }) p; DirectRegister<int<16>>(-1) m;";
+    let table = table(EXACT, "NoAction;", "registers = { p, m };");
+    let program = elaborate(&whole(packed, registers, &table, "t.apply();"));
+    assert_eq!(initial(&program), ["p.a = 8w0x5", "p.b = 1w0x1", "m = 16w0xffff"]);
+}
+
+#[test]
+fn u01_registers_belong_to_one_table_and_are_used_by_its_actions() {
+    let (n, adds) = ("DirectRegister<bit<8>>() n;", "n.write(n.read() + 1);");
+    let missing = "P2323: register `n` does not belong to table `t`";
+    for body in [adds, "hdr.h.a = n.read();"] {
+        refused(&with_registers(n, body, ""), missing);
+    }
+    let other = "DirectRegister<bit<8>>() n; DirectRegister<bit<8>>() m;";
+    refused(&with_registers(other, adds, "registers = m;"), missing);
+    let outside = "P2323: register `n` is used outside of the actions of a table";
+    let actions = format!("{n} action count() {{ {adds} }}");
+    let good = table(EXACT, "count; NoAction;", "registers = n;");
+    refused(&whole("", &actions, &good, &format!("t.apply(); {adds}")), outside);
+    refused(&whole("", &actions, &good, "t.apply(); count();"), outside);
+    // Another table, whose action uses the register as well.
+    let two = |of_other: &str| {
+        let other = table(EXACT, "count; NoAction;", of_other);
+        let text =
+            format!("{actions} table t {{ {good} }} table u {{ {other} }} apply {{ t.apply(); u.apply(); }}");
+        v1model("#include <siding_state.p4>", ACCEPT, &text)
+    };
+    refused(&two(""), "P2323: register `n` does not belong to table `u`");
+    let faults = try_elaborate(&two("registers = n;")).unwrap_err();
+    assert_eq!(faults[0], "P2323: register `n` belongs to two tables");
+    refused(&with_registers(n, adds, "registers = { n, n };"), "P2323: register `n` is named twice");
+}
+
+#[test]
+fn u01_registers_have_fixed_widths_and_64_bytes_together() {
+    for (ty, declared) in
+        [("varbit<32>", ""), ("Wide", "header Wide { bit<8> a; }"), ("None", "struct None { }")]
+    {
+        let register = format!("DirectRegister<{ty}>() n;");
+        let text = whole(declared, &register, &table(EXACT, "NoAction;", "registers = n;"), "t.apply();");
+        refused(&text, "P2323: the values of register `n` have no fixed width");
+    }
+    for what in ["true", "5", "\"n\""] {
+        let fault = "P2323: this is no register of entries";
+        refused(&with_registers("", "", &format!("registers = {what};")), fault);
+    }
+    let counter = "direct_counter(CounterType.packets) n;";
+    refused(&with_registers(counter, "", "registers = n;"), "P2323: this is no register of entries");
+    let of = |width: u32| format!("DirectRegister<bit<{width}>>() n; DirectRegister<bit<256>>() m;");
+    elaborate(&with_registers(&of(256), "m.write(n.read());", "registers = { n, m };"));
+    let fault = "P2323: the registers of table `t` are too large";
+    refused(&with_registers(&of(257), "m.write(0);", "registers = { n, m };"), fault);
+    // Parameters that change count, too.
+    let with = |width: u32| {
+        let actions =
+            format!("DirectRegister<bit<256>>() m; action count(rmw bit<{width}> n) {{ n = n + 1; }}");
+        whole("", &actions, &table(EXACT, "count; NoAction;", "registers = m;"), "t.apply();")
+    };
+    elaborate(&with(256));
+    refused(&with(257), "P2323: action `count` changes too much of its entry");
+    let fault = "P2323: table `t` has constant entries, and registers of its entries";
+    let registers = "DirectRegister<bit<8>>() n;";
+    refused(&with_registers(registers, "", "registers = n; const entries = { 1: count(); }"), fault);
+    refused(
+        &with_registers(registers, "", "registers = n; implementation = action_profile(4);"),
+        "P2323: table `t` has an action profile, and registers of its entries",
+    );
+}
+
+#[test]
+fn u01_the_choice_of_registers_follows_what_the_action_does() {
+    use ir::Sync::{Atomic, None, Sequence};
+    let sync = |marks: &str, body: &str| {
+        let actions = format!(
+            "DirectRegister<bit<32>>() n; DirectRegister<bit<32>>() m;
+            action add() {{ n.write(n.read() + 1); }} action see() {{ hdr.h.c = n.read(); }}
+            {marks} action count() {{ {body} }}"
+        );
+        let properties = "default_action = NoAction(); registers = { n, m };";
+        first(&elaborate(&program(&actions, &table(EXACT, "count; NoAction;", properties)))).actions[0].sync
+    };
+    for (body, expected) in [
+        ("n.write(n.read() + 1);", Atomic),
+        ("n.write(hdr.h.c);", Atomic),
+        ("n.write(n.read() ^ hdr.h.c); hdr.h.c = n.read();", Atomic),
+        ("hdr.h.c = n.read();", None),
+        ("see();", None),
+        ("bit<32> x = n.read(); n.write(x + 1);", Sequence),
+        ("if (n.read() < 5) { n.write(n.read() + 1); }", Sequence),
+        ("n.write(1); m.write(1);", Sequence),
+        ("n.write(n.read() + m.read());", Atomic),
+        ("add();", Sequence),
+    ] {
+        assert_eq!(sync("", body), expected, "{body}");
+    }
+    let adds = "n.write(n.read() + 1);";
+    assert_eq!(sync("@siding_sync(\"sequence\")", adds), Sequence);
+    assert_eq!(sync("@siding_sync(\"none\")", adds), None);
+    let marked = "DirectRegister<bit<8>>() n; @siding_sync(\"none\") action count() { }";
+    refused(
+        &program(marked, &table(EXACT, "count; NoAction;", "registers = n;")),
+        "P2323: action `count` changes no data of its entry",
+    );
+}
+
+#[test]
+fn u01_pna_has_registers_of_entries() {
+    let text = pna("registers = n;", "add_entry(\"store\", { hdr.h.a, hdr.h.b }, 0); n.write(n.read() + 1);");
+    let text = text.replace("#include <bmv2/pna.p4>", "#include <bmv2/pna.p4>\n#include <siding_state.p4>");
+    let program =
+        elaborate(&text.replace("    action store", "    DirectRegister<bit<8>>(3) n; action store"));
+    assert_eq!(first(&program).registers.len(), 1);
+    // A program may declare the type itself.
+    let declared = "extern DirectRegister<T> { DirectRegister(); T read(); void write(in T value); }";
+    let own = table(EXACT, "count; NoAction;", "registers = n;");
+    let ingress = format!(
+        "DirectRegister<bit<8>>() n; action count() {{ n.write(1); }} table t {{ {own} }} apply {{ t.apply(); }}"
+    );
+    assert!(first(&elaborate(&v1model(declared, ACCEPT, &ingress))).updates_data);
+}
+
 #[test]
 fn u03_parameters_of_actions_of_tables_only() {
     // Any match kind.

@@ -24,7 +24,7 @@ equal_up_to_span! {
     Table {
         name, block, keys, actions, default_action, has_const_default_action, entries, has_const_entries, size,
         implementation, direct_counter, direct_meter, timeout, restarts_on_hit,
-        add_on_miss, updates_data,
+        add_on_miss, updates_data, registers,
     }
     ValueSet { name, block, fields, size }
     Object { name, type_name, type_args, args }

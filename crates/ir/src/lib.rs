@@ -104,10 +104,10 @@ pub use graph::{
 pub use visit::Access;
 
 pub use program::{
-    Action, AddOnMiss, Added, Block, BlockId, Constant, DataUpdate, Entry, FieldList, Key, Match, MatchKind,
-    N_PROFILES, Object, ObjectId, Param, Procedure, ProcedureId, ProcedureKind, Program, Scope, Sync,
-    TIMEOUT_TICK_NS, Table, TableAction, TableId, Timeout, ValueSet, ValueSetField, ValueSetId, VarId,
-    Variable, WhenFull, carried_list, default_timeout_ns,
+    Action, AddOnMiss, Added, Block, BlockId, Constant, DataUpdate, Entry, EntryRegister, FieldList, Key,
+    Match, MatchKind, N_PROFILES, Object, ObjectId, Param, Procedure, ProcedureId, ProcedureKind, Program,
+    Scope, Sync, TIMEOUT_TICK_NS, Table, TableAction, TableId, Timeout, ValueSet, ValueSetField, ValueSetId,
+    VarId, Variable, WhenFull, carried_list, default_timeout_ns,
 };
 pub use types::{Enum, EnumId, Field, Struct, StructId, StructKind, Type};
 pub use validate::{Violation, validate};

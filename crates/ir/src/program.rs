@@ -123,7 +123,18 @@ pub struct Table {
     pub add_on_miss: Option<AddOnMiss>,
     /// Actions change the data of their entries.
     pub updates_data: bool,
+    /// The values of registers of which each entry has a cell: the last data of every action, in order.
+    pub registers: Vec<EntryRegister>,
     pub span: Span,
+}
+
+/// A value that each entry of a table has behind the data of its action. Actions change it, and no controller gives it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryRegister {
+    /// The name of the register, with the path to the value within it.
+    pub name: SmolStr,
+    /// The value in a new entry.
+    pub initial: Bits,
 }
 
 /// The end of an entry whose time is over (PNA, "Table entry timeout").

@@ -183,3 +183,23 @@ fn c13_another_executor_goes_on_with_the_data_of_the_default_action() {
         assert!(schema.tables.iter().all(|table| to.has_default_of_program(table.id)));
     });
 }
+
+#[test]
+fn u01_registers_go_on_with_their_entries() {
+    // The default entry begins anew in another program.
+    for (way, n_default) in WAYS.into_iter().zip([1, 3]) {
+        each("u01_direct_registers.p4", |schema, before, after| {
+            let (mut from, mut to) = (before(), after());
+            let count = |subject: &mut dyn Subject, key: u8, table: u8| {
+                subject.arrives(&[key, table, 1, 0, 0, 0, 0, 0])[4]
+            };
+            // The first packet counts in the default entry and adds one, which begins with 100 as well.
+            assert_eq!([(); 3].map(|()| count(&mut *from, 7, 0)), [101, 101, 102]);
+            assert_eq!([(); 2].map(|()| count(&mut *from, 1, 1)), [1, 2]);
+            assert_eq!([(); 2].map(|()| count(&mut *from, 9, 1)), [1, 2]);
+            way(schema, &mut *from, &mut *to);
+            assert_eq!((count(&mut *to, 7, 0), count(&mut *to, 1, 1)), (103, 3));
+            assert_eq!(count(&mut *to, 9, 1), n_default);
+        });
+    }
+}

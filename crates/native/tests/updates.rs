@@ -1,4 +1,4 @@
-//! Two workers change the same entries, with each way in which they keep the changes apart: U5 and U8.
+//! Two workers change the same entries, with each way in which they keep the changes apart: U1, U5 and U8.
 
 mod common;
 
@@ -24,8 +24,12 @@ const REQUESTS: [[u8; 2]; 13] =
 const ALONE: [u8; 2] = [0, 7];
 
 fn instance(n_workers: u32) -> Arc<Instance> {
-    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/state/sync.p4");
-    let source = driver::read_source(&source).unwrap();
+    instance_of("sync.p4", n_workers)
+}
+
+fn instance_of(program: &str, n_workers: u32) -> Arc<Instance> {
+    let programs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/state");
+    let source = driver::read_source(&programs.join(program)).unwrap();
     let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
     let runnable =
         driver::runnable(&mut checked, None).unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
@@ -37,15 +41,25 @@ fn instance(n_workers: u32) -> Arc<Instance> {
 }
 
 fn run_worker(instance: &Arc<Instance>, is_first: bool) {
+    let wanted = REQUESTS.iter().filter(|request| is_first || **request != ALONE);
+    let packets: Vec<Vec<u8>> = wanted.map(|[table, key]| vec![*table, *key, 0, 7]).collect();
+    send(instance, &packets);
+}
+
+/// Sends these packets in each burst.
+fn send(instance: &Arc<Instance>, packets: &[Vec<u8>]) {
     let config = Config { ports: Ports::Listed((0..8).collect()), ..Default::default() };
     let mut switch = Switch::new(Native::new(instance, 1000).unwrap(), config).unwrap();
     let mut bursts = Bursts::default();
     for _ in 0..N_BURSTS {
-        let wanted = REQUESTS.iter().filter(|request| is_first || **request != ALONE);
-        let mut storages: Vec<Vec<u8>> =
-            wanted.map(|[table, key]| vec![*table, *key, 0, 7, 0, 0, 0, 0]).collect();
-        let mut burst: Vec<_> =
-            storages.iter_mut().map(|storage| BurstPacket::new(storage, 0, 4, 0)).collect();
+        let mut storages = packets.to_vec();
+        let mut burst: Vec<_> = (storages.iter_mut())
+            .map(|storage| {
+                let length = storage.len();
+                storage.resize(length + 4, 0);
+                BurstPacket::new(storage, 0, length, 0)
+            })
+            .collect();
         bursts.process(&mut switch, 0, &mut burst, Path::Straight, &mut (), &mut Vec::new());
         assert!(burst.iter().all(|packet| packet.fate() == Fate::Sent(Destination::Port(1))));
     }
@@ -129,4 +143,47 @@ fn u8_no_change_of_two_workers_is_lost() {
     assert_eq!(values(&control, tables[1]), [(0, n), (4, 1000)].into_iter().collect());
     let default = control.default_action(tables[2]).unwrap();
     assert_eq!(default.data[0].to_u64(), Some(n));
+}
+
+#[test]
+fn u1_no_change_of_a_register_is_lost() {
+    let instance = instance_of("u01_direct_registers.p4", u32::try_from(N_WORKERS).unwrap());
+    // Key and table. The first packet of one of the workers adds the entry of the first one.
+    let packets: Vec<Vec<u8>> = [[5, 0], [1, 1], [9, 1], [0x71, 2]]
+        .iter()
+        .map(|[key, table]| vec![*key, *table, 1, 0, 0, 0, 0, 0])
+        .collect();
+    std::thread::scope(|scope| {
+        for _ in 0..N_WORKERS {
+            scope.spawn(|| send(&instance, &packets));
+        }
+    });
+    let control = Control::new(Arc::clone(&instance));
+    let tables: Vec<(TableId, &str)> =
+        instance.program().tables.iter().map(|(id, table)| (id, table.name.as_str())).collect();
+    let table = |wanted: &str| tables.iter().find(|(_, name)| *name == wanted).unwrap().0;
+    // The first value of the registers, which is the only one or comes before another.
+    let register = |table: TableId, action: &ir::Action| {
+        let n_registers = instance.program().tables[table].registers.len();
+        action.data[action.data.len() - n_registers].to_u64().unwrap()
+    };
+    let entry = |table: TableId, wanted: u64| {
+        let mut found = None;
+        control.visit_entries(table, &mut |entry| {
+            let (Some(Match::Exact(key) | Match::Ternary { value: key, .. }), StoredAction::Action(action)) =
+                (&entry.matches[0], &entry.action)
+            else {
+                panic!("{entry:?}")
+            };
+            found = found.or((key.to_u64() == Some(wanted)).then(|| register(table, action)));
+        });
+        found.unwrap()
+    };
+    let default = |table: TableId| register(table, &control.default_action(table).unwrap());
+    let n = N_WORKERS * N_BURSTS;
+    let (learned, known, masked) = (table("I.learned"), table("I.known"), table("I.masked"));
+    // Each packet counts in the default entry, or in the one that was added. Both began with 100.
+    assert_eq!(default(learned) + entry(learned, 5), 100 + 100 + n);
+    assert_eq!((entry(known, 1), default(known)), (n, n));
+    assert_eq!(entry(masked, 0x70), (0xff_fffe + 3 * n) & 0xff_ffff);
 }

@@ -155,6 +155,7 @@ fn table_entry() -> impl Strategy<Value = TableEntry> {
         is_const: rest.0,
         is_of_packet: false,
         profile: None,
+        registers: Vec::new(),
         metadata: rest.1,
         controller_metadata: rest.2,
         idle_timeout_ns: rest.3,

@@ -219,8 +219,10 @@ impl Description {
         own.or_else(|| table_state::function(name)).unwrap_or(ExternOp::User)
     }
 
-    /// The operation of a method of an extern type; [`ExternOp::User`] if the architecture has none.
+    /// The operation of a method of an extern type, of the architecture or of tables with state; [`ExternOp::User`] if
+    /// there is none.
     pub fn method(&self, object: &str, method: &str) -> ExternOp {
-        self.methods.get(object).and_then(|m| m.get(method)).copied().unwrap_or(ExternOp::User)
+        let own = self.methods.get(object).and_then(|m| m.get(method)).copied();
+        own.or_else(|| table_state::method(object, method)).unwrap_or(ExternOp::User)
     }
 }

@@ -302,6 +302,8 @@ impl<'p> Func<'_, 'p> {
             | ExternOp::RestartTimer
             | ExternOp::SetTimerIf
             | ExternOp::UpdateTimer
+            | ExternOp::DirectRegisterRead
+            | ExternOp::DirectRegisterWrite
             | ExternOp::SelectByDirection
             | ExternOp::IsNetPort
             | ExternOp::IsHostPort

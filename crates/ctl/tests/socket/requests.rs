@@ -12,6 +12,23 @@ use std::time::Duration;
 use trace::Filter;
 
 #[test]
+fn u01_entries_are_shown_with_their_registers() {
+    let (_switch, server, _dir) = start();
+    let mut client = Client::new(&server);
+    let program = "tests/programs/state/u01_direct_registers.p4";
+    client.get(json!({ "request": "replace", "program": program }));
+    client.get(json!({ "request": "wait_ready", "timeout_ms": 10 }));
+    client.get(json!({ "request": "commands", "text": "add I.learned headers.request.key:9 I.use(step:3)" }));
+    let shown = client.get(json!({ "request": "show", "what": "entries", "name": "I.learned" }));
+    let values = json!([
+        { "name": "n_learned", "value": "100" }, { "name": "seen_by.last", "value": "0" },
+        { "name": "seen_by.is_odd", "value": "0" },
+    ]);
+    assert_eq!(shown[0]["registers"], values, "{shown}");
+    assert_eq!(shown[0]["action"]["params"], json!([{ "name": "step", "value": "3" }]));
+}
+
+#[test]
 fn what_people_ask() {
     let (switch, server, _dir) = start();
     assert_eq!(std::fs::metadata(server.path()).unwrap().permissions().mode() & 0o777, 0o600);

@@ -165,6 +165,8 @@ impl Externs {
             | ExternOp::RestartTimer
             | ExternOp::SetTimerIf
             | ExternOp::UpdateTimer
+            | ExternOp::DirectRegisterRead
+            | ExternOp::DirectRegisterWrite
             | ExternOp::SelectByDirection
             | ExternOp::IsNetPort
             | ExternOp::IsHostPort

@@ -7,9 +7,9 @@ use super::names::is_word_char;
 use super::parse_code::{CodeParser, Names};
 use crate::lookup::id_at;
 use crate::{
-    Action, AddOnMiss, Block, BlockId, Constant, Entry, Enum, Field, FieldList, Graph, Key, Match, Object,
-    Param, Procedure, Program, Scope, Struct, StructKind, Sync, Table, TableAction, Timeout, ValueSet,
-    ValueSetField, WhenFull,
+    Action, AddOnMiss, Block, BlockId, Constant, Entry, EntryRegister, Enum, Field, FieldList, Graph, Key,
+    Match, Object, Param, Procedure, Program, Scope, Struct, StructKind, Sync, Table, TableAction, Timeout,
+    ValueSet, ValueSetField, WhenFull,
 };
 use arch::Architecture;
 use diagnostics::Span;
@@ -429,6 +429,7 @@ impl<'t> Declarations<'t> {
             restarts_on_hit: true,
             add_on_miss: None,
             updates_data: false,
+            registers: Vec::new(),
             span: Span::NONE,
         };
         let mut actions = FxHashMap::default();
@@ -498,6 +499,11 @@ impl<'t> Declarations<'t> {
                     table.restarts_on_hit = false;
                 }
                 "updates_data" => table.updates_data = true,
+                "register" => {
+                    let name = self.name("the name of a register")?;
+                    self.code.cursor.expect("=")?;
+                    table.registers.push(EntryRegister { name, initial: self.code.cursor.plain_bits()? });
+                }
                 "add_on_miss" => {
                     self.code.cursor.expect_word("profile")?;
                     let profile = self.code.cursor.number("the number of a profile")?;

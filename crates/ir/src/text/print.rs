@@ -4,8 +4,8 @@ use super::names::{Dots, Labeller, spelled, spelled_field, string};
 use super::print_code::{Printer, joined, node, nth_name};
 use super::words::Spelled;
 use crate::{
-    Action, AddOnMiss, Block, Constant, Entry, Enum, Graph, Match, Object, Procedure, Program, Scope, Struct,
-    Sync, Table, Timeout, ValueSet, WhenFull,
+    Action, AddOnMiss, Block, Constant, Entry, EntryRegister, Enum, Graph, Match, Object, Procedure, Program,
+    Scope, Struct, Sync, Table, Timeout, ValueSet, WhenFull,
 };
 
 pub(super) fn program(program: &Program) -> String {
@@ -224,6 +224,9 @@ impl Writer<'_, '_> {
         }
         if table.updates_data {
             self.line(1, "updates_data");
+        }
+        for EntryRegister { name, initial } in &table.registers {
+            self.line(1, &format!("register {} = {initial:?}", spelled(name, Dots::Yes)));
         }
         if let Some(AddOnMiss { profile, when_full }) = table.add_on_miss {
             let evicts = if when_full == WhenFull::Oldest { " evicts" } else { "" };

@@ -240,6 +240,7 @@ impl<'p> Validator<'p> {
             let fits = get(&program.procedures, action.procedure)
                 .is_some_and(|p| p.block == table.block && p.kind == ProcedureKind::Action);
             self.require(fits, "it is no action of the table's block");
+            self.registers(table, action.procedure);
         }
         self.text = Some("default".to_string());
         self.action(table, &table.default_action);
@@ -256,16 +257,33 @@ impl<'p> Validator<'p> {
         }
     }
 
-    fn action(&mut self, table: &Table, action: &Action) {
+    /// Every action of a table takes the values of its registers last.
+    fn registers(&mut self, table: &Table, procedure: ProcedureId) {
+        let wanted: Vec<Option<u32>> = table.registers.iter().map(|r| Some(r.initial.width())).collect();
+        if !wanted.is_empty() {
+            self.require(
+                table.updates_data,
+                "the table has registers, and its actions do not change entries",
+            );
+            let fits = self.data_widths(procedure).is_none_or(|widths| widths.ends_with(&wanted));
+            self.require(fits, "it does not take the registers of its table");
+        }
+    }
+
+    /// The widths of the data of an action.
+    fn data_widths(&self, procedure: ProcedureId) -> Option<Vec<Option<u32>>> {
         let program = self.program;
+        let params = &get(&program.procedures, procedure)?.params;
+        let types = params.iter().filter_map(|id| get(&program.variables, *id)).map(|v| &v.ty);
+        Some(types.flat_map(|ty| layout::leaves(program, ty)).map(|leaf| leaf.ty.width_bits()).collect())
+    }
+
+    fn action(&mut self, table: &Table, action: &Action) {
         let Some(listed) = table.actions.get(action.index as usize) else {
             self.report("the table lists no such action");
             return;
         };
-        let Some(procedure) = get(&program.procedures, listed.procedure) else { return };
-        let types = procedure.params.iter().filter_map(|id| get(&program.variables, *id)).map(|v| &v.ty);
-        let widths: Vec<Option<u32>> =
-            types.flat_map(|ty| layout::leaves(program, ty)).map(|leaf| leaf.ty.width_bits()).collect();
+        let Some(widths) = self.data_widths(listed.procedure) else { return };
         let found: Vec<Option<u32>> = action.data.iter().map(|value| Some(value.width())).collect();
         self.require(widths == found, "the data are not what the action takes");
     }

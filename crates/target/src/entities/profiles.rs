@@ -27,7 +27,7 @@ impl Entities {
             state.store.delete_member(object, member)
         } else {
             let Some(action) = &entity.action else { return Err(self.not_in_program(&update.entity)) };
-            let action = self.action(table, id, action)?;
+            let action = self.action(table, id, action, &[])?;
             match update.kind {
                 UpdateKind::Insert => state.store.insert_member(object, member, action),
                 UpdateKind::Modify | UpdateKind::Delete => state.store.modify_member(object, member, action),

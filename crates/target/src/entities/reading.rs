@@ -191,8 +191,13 @@ impl Entities {
                 controller_data.and_then(|data| data.one_shot.clone()).map(TableAction::OneShot)
             }
         };
+        let registers = match &stored.action {
+            StoredAction::Action(action) => self.register_values(id, action),
+            StoredAction::Member(_) | StoredAction::Group(_) | StoredAction::OneShot => Vec::new(),
+        };
         TableEntry {
             action,
+            registers,
             is_const: stored.is_const,
             is_of_packet: stored.origin == Origin::Packet,
             profile: stored.profile,

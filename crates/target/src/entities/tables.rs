@@ -56,12 +56,13 @@ pub(super) fn colours(data: &MeterCounterData) -> ColourCounts {
 }
 
 impl Entities {
-    /// An action of a table with its data.
+    /// An action of a table with its data. Registers of the entry that are not given begin anew.
     pub(super) fn action(
         &self,
         table: TableId,
         id: ir::TableId,
         action: &Action,
+        registers: &[RegisterValue],
     ) -> Result<ir::Action, Fault> {
         let known = self.schema.actions.get(action.id);
         let index = self.names.actions.get(&(table, action.id)).copied();
@@ -81,7 +82,27 @@ impl Entities {
             };
             data.push(values::bits(&given.value, width, &param.name)?);
         }
+        data.extend(self.program.tables[id].registers.iter().map(|register| {
+            let given = registers.iter().find(|given| given.name == register.name);
+            match given.map(|given| &given.value) {
+                Some(Value::Bits(value)) if value.width() == register.initial.width() => value.clone(),
+                _ => register.initial.clone(),
+            }
+        }));
         Ok(ir::Action { index, data })
+    }
+
+    /// The values of the registers of an entry, which stand behind the data of its action.
+    pub(super) fn register_values(&self, id: ir::TableId, action: &ir::Action) -> Vec<RegisterValue> {
+        let registers = &self.program.tables[id].registers;
+        let n_own = action.data.len().saturating_sub(registers.len());
+        let values = registers.iter().zip(action.data.iter().skip(n_own));
+        values
+            .map(|(register, value)| RegisterValue {
+                name: register.name.clone(),
+                value: value.clone().into(),
+            })
+            .collect()
     }
 
     /// Converts an action of the program to P4Info's; `None` for an action that P4Info does not have.
@@ -130,16 +151,17 @@ impl Entities {
         table: TableId,
         id: ir::TableId,
         action: &TableAction,
+        registers: &[RegisterValue],
     ) -> Result<EntryAction, Fault> {
         Ok(match action {
-            TableAction::Action(action) => EntryAction::Action(self.action(table, id, action)?),
+            TableAction::Action(action) => EntryAction::Action(self.action(table, id, action, registers)?),
             TableAction::Member(member) => EntryAction::Member(member.0),
             TableAction::Group(group) => EntryAction::Group(group.0),
             TableAction::OneShot(one_shot) => {
                 let mut actions = Vec::with_capacity(one_shot.actions.len());
                 for weighted in &one_shot.actions {
                     actions.push(Weighted {
-                        what: self.action(table, id, &weighted.action)?,
+                        what: self.action(table, id, &weighted.action, registers)?,
                         weight: u32::try_from(weighted.weight).unwrap_or(0),
                         watch_port: watch_port(weighted.watch_port.as_ref())?,
                     });
@@ -151,7 +173,9 @@ impl Entities {
                         SelectionMode::OfSelector | SelectionMode::Hash => Selection::Hash,
                         SelectionMode::Random => Selection::Random,
                     },
-                    group_action: group_action.map(|action| self.action(table, id, action)).transpose()?,
+                    group_action: group_action
+                        .map(|action| self.action(table, id, action, registers))
+                        .transpose()?,
                 })
             }
         })
@@ -183,7 +207,7 @@ impl Entities {
             return Ok(());
         }
         let action = match &entry.action {
-            Some(action) => self.entry_action(entry.table, id, action)?,
+            Some(action) => self.entry_action(entry.table, id, action, &entry.registers)?,
             None => {
                 let stored = self.entry_there(state.store, update, entry, (id, &matches))?;
                 // Nothing but the direct resources of a const entry can be written.
@@ -215,7 +239,7 @@ impl Entities {
         else {
             return Ok(None);
         };
-        let action = self.entry_action(entry.table, id, action)?;
+        let action = self.entry_action(entry.table, id, action, &entry.registers)?;
         let meter_type = self.direct_meter_type(entry.table);
         Ok(Some((id, new_entry(meter_type, &self.program.tables[id], entry, matches, action))))
     }
@@ -267,7 +291,7 @@ impl Entities {
                     .get(&(id, stored.handle))
                     .and_then(|controller_data| controller_data.one_shot.clone());
                 let Some(written) = written else { return Err(self.not_in_program(&update.entity)) };
-                self.entry_action(entry.table, id, &TableAction::OneShot(written))?
+                self.entry_action(entry.table, id, &TableAction::OneShot(written), &[])?
             }
         })
     }
@@ -316,7 +340,9 @@ impl Entities {
     ) -> Result<(), Fault> {
         let action = match &entry.action {
             None => None,
-            Some(TableAction::Action(action)) => Some(self.action(entry.table, id, action)?),
+            Some(TableAction::Action(action)) => {
+                Some(self.action(entry.table, id, action, &entry.registers)?)
+            }
             Some(TableAction::Member(_) | TableAction::Group(_) | TableAction::OneShot(_)) => {
                 return Err(self.not_in_program(&update.entity));
             }
@@ -392,7 +418,7 @@ impl Entities {
         if !self.program.tables[id].updates_data {
             return Ok(());
         }
-        let action = self.action(entry.table, id, action)?;
+        let action = self.action(entry.table, id, action, &entry.registers)?;
         let set = store.set_default_action(id, Some(action));
         set.map_err(|error| self.fault(&error, &Entity::TableEntry(entry.clone())))
     }
@@ -422,12 +448,15 @@ impl Entities {
         known: &schema::Table,
         extras: Extras,
     ) -> TableEntry {
-        let action = view.store.default_action(id).and_then(|action| self.control_action(table, &action));
+        let stored = view.store.default_action(id);
+        let registers = stored.as_ref().map(|action| self.register_values(id, action)).unwrap_or_default();
+        let action = stored.and_then(|action| self.control_action(table, &action));
         let kept = self.defaults.get(&table).cloned().unwrap_or_default();
         let entry = TableEntry {
             is_default_action: true,
             is_const: self.program.tables[id].has_const_default_action,
             action: action.map(TableAction::Action),
+            registers,
             metadata: kept.metadata,
             controller_metadata: kept.controller_metadata,
             ..TableEntry::new(table, vec![], 0)
