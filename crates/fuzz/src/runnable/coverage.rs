@@ -155,6 +155,7 @@ pub const CONSTRUCTS: &[Construct] = &[
     of("object: action of empty groups", "_empty_group_action = "),
     of("table: entries of packets", "add_on_miss = true;"),
     of("table: updatable data", "@__ref "),
+    of("table: registers of entries", "DirectRegister<"),
     of("table: entries that end", "idle_timeout_with_auto_delete = true;"),
     of("statement: class of service", "ostd.class_of_service = "),
     of("deparser: whole struct", "emit(hdr);"),

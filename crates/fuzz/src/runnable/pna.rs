@@ -43,6 +43,7 @@ impl Gen<'_, '_> {
         };
         self.edition = edition;
         self.line(&format!("#include <{include}>"));
+        self.line("#include <siding_state.p4>");
         self.new_types(&[
             ("PortId_t", 32),
             ("MirrorSessionId_t", 16),

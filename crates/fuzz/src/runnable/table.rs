@@ -233,11 +233,14 @@ impl Gen<'_, '_> {
                 param.direction = Direction::Updatable;
             }
         }
-        let hit = self.action_with(params, timer);
+        let register = self.register_of_entries(&mut properties);
+        let statements: Vec<String> = timer.into_iter().chain(register.clone()).collect();
+        let hit = self.action_with(params, (!statements.is_empty()).then(|| statements.join(" ")));
         let values: Vec<String> = hit.params.iter().map(|param| self.pure_expr(&param.ty)).collect();
         let number = profile(self.choices.below(4), self.dialect);
         let call = format!("add_entry(\"{}\", {{ {} }}, {number});", hit.name, values.join(", "));
-        let miss = self.action_with(Vec::new(), Some(call));
+        let of_default = register.filter(|_| self.choices.one_in(2)).unwrap_or_default();
+        let miss = self.action_with(Vec::new(), Some(format!("{call} {of_default}").trim_end().to_string()));
         let from = self.out.len();
         self.open(&format!("table {name} {{"));
         self.exact_keys();
@@ -260,6 +263,27 @@ impl Gen<'_, '_> {
         self.close("}");
         self.note_exits(name, from);
         self.objects.tables.push((name.to_string(), names));
+    }
+
+    /// Sometimes a register of which entries have a cell: the statements that change and read it.
+    fn register_of_entries(&mut self, properties: &mut Vec<String>) -> Option<String> {
+        if !self.choices.one_in(3) {
+            return None;
+        }
+        let register = self.fresh("direct_register_");
+        let ty = self.bit();
+        let (text, value) = (self.text(&ty), self.pure_expr(&ty));
+        let initial = if self.choices.one_in(2) { "1" } else { "" };
+        self.line(&format!("DirectRegister<{text}>({initial}) {register};"));
+        properties.push(format!("registers = {register};"));
+        let operator = self.one_of(&["+", "|", "^", "*"]);
+        let mut statements = format!("{register}.write({register}.read() {operator} {value});");
+        let targets = self.places(|e| e.is_writable && matches!(e.ty, Ty::Bit(2..=64)));
+        if let Some(to) = self.choices.pick(&targets).cloned() {
+            let text = self.text(&to.ty);
+            statements.push_str(&format!(" {} = ({text}){register}.read();", to.path));
+        }
+        Some(statements)
     }
 
     /// One to three exact keys.
