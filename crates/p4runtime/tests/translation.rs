@@ -156,6 +156,7 @@ fn table_entry() -> impl Strategy<Value = TableEntry> {
         is_of_packet: false,
         profile: None,
         registers: Vec::new(),
+        keeps_data: false,
         metadata: rest.1,
         controller_metadata: rest.2,
         idle_timeout_ns: rest.3,
