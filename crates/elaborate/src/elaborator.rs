@@ -29,6 +29,8 @@ pub struct Elaborator<'p> {
     pub block: BlockId,
     /// The name that the architecture's description gives it.
     pub block_name: Option<String>,
+    /// Places of the calls of actions for groups without members.
+    pub empty_group_calls: FxHashSet<Span>,
     /// Controls and parsers: names in force in their bodies, and their procedures once elaborated. Objects belong
     /// to one block.
     pub objects: FxHashMap<NodeId, Rc<Names>>,

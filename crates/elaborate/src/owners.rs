@@ -67,7 +67,9 @@ impl Elaborator<'_> {
                         found.push((*object, stmt.span));
                     }
                 }
+                // The action for an empty group is one of the table's.
                 if let TerminatorKind::Call { procedure, .. } = &node.terminator.kind
+                    && !self.empty_group_calls.contains(&node.terminator.span)
                     && seen.insert(*procedure)
                 {
                     left.push(*procedure);

@@ -242,6 +242,7 @@ impl<'p> Elaborator<'p> {
             errors,
             block: Idx::from_raw(0.into()),
             block_name: None,
+            empty_group_calls: FxHashSet::default(),
             objects: FxHashMap::default(),
             procedures: FxHashMap::default(),
             tables: FxHashMap::default(),

@@ -48,6 +48,7 @@ impl<'p> Body<'_, 'p> {
         let is_empty = ir::Expr::read(hit, Type::Bool).and(has_none);
         let (empty, end) = self.branch(is_empty, span);
         self.continue_at(empty);
+        self.e.empty_group_calls.insert(value.span);
         self.call(value, call);
         let listed = match call.callee {
             Callee::Action(id) => self.e.p.tables[table].actions.iter().position(|a| a.action == id),

@@ -175,3 +175,15 @@ fn functions_that_decide_take_numbers() {
     );
     elaborate(&text("ipsec.set_sa_index<bit<8>>(h.f.a);"));
 }
+
+/// The action for groups without members is one of the table's.
+#[test]
+fn p16_actions_for_empty_groups_may_call_the_direct_objects_of_their_table() {
+    let main = "DirectCounter<bit<32>>(PNA_CounterType_t.PACKETS) seen;
+        ActionSelector(PNA_HashAlgorithm_t.TARGET_DEFAULT, 32w16, 32w16) paths;
+        action count() { seen.count(); }
+        table t { key = { h.f.a: selector; } actions = { count; NoAction; }
+            pna_direct_counter = seen; pna_implementation = paths; pna_empty_group_action = count(); }
+        apply { t.apply(); }";
+    elaborate(&pna_blocks(["", "", main, ""]));
+}
