@@ -155,12 +155,9 @@ impl Gen<'_, '_> {
         // Those without arguments that are bound here can stand in entries.
         let mut in_entries: Vec<Callable> = Vec::new();
         let mut names: Vec<String> = Vec::new();
-        let mut all = own.clone();
+        // Nothing else runs its own ones: direct objects act in their table alone.
+        let mut all = own;
         all.extend(self.actions.clone());
-        if !is_v1model && self.choices.one_in(4) {
-            // The direct objects of this table in other tables, and where a control calls the action.
-            self.actions.extend(own);
-        }
         for (i, action) in all.iter().enumerate() {
             if i > 0 && self.choices.one_in(3) {
                 continue;
