@@ -318,8 +318,8 @@ impl<'p> Func<'_, 'p> {
         let [Arg::Table { table, action: Some(action) }, Arg::In(leaf), Arg::In(value)] = args else {
             return;
         };
-        if let Some(member) = self.data_member(*table, *action, leaf) {
-            self.fill(&member, value);
+        if let Some((of, data, member)) = self.data_member(*table, *action, leaf) {
+            self.fill(&format!("(({of} *){data})->{member}"), value);
         }
     }
 
@@ -330,24 +330,25 @@ impl<'p> Func<'_, 'p> {
         else {
             return;
         };
-        let Some(member) = self.data_member(*table, *action, leaf) else { return };
+        let Some((of, data, member)) = self.data_member(*table, *action, leaf) else { return };
+        // Compilers warn of pointers to members of packed structs.
+        let at = format!("(void *)({data} + offsetof({of}, {member}))");
         let (width, operand) = (width_of(&operand.ty), self.value_text(operand));
         let update = update.to_uppercase();
-        let call =
-            format!("sd_data_update_{width}(w, &{member}, SD_DATA_{update}, (uint{width}_t)({operand}))");
+        let call = format!("sd_data_update_{width}(w, {at}, SD_DATA_{update}, (uint{width}_t)({operand}))");
         let new = self.bind(&format!("uint{width}_t"), &call);
         self.set_result(result, &Scalar::atom(new, Class::of_width(width)), width);
     }
 
-    /// A value in the data of the entry whose action runs.
-    fn data_member(&self, table: TableId, action: u32, leaf: &Expr) -> Option<String> {
+    /// A value in the data of the entry whose action runs: the type of the data, a pointer to its bytes, and the member.
+    fn data_member(&self, table: TableId, action: u32, leaf: &Expr) -> Option<(String, String, String)> {
         let cx = self.cx;
         let listed = cx.program.tables[table].actions.get(action as usize)?;
         let leaf = usize::try_from(leaf.as_const()?.to_u64()?).ok()?;
         let names = data_names(cx, listed.procedure);
         let member = names.get(leaf)?;
-        let (data, number) = (data_struct_name(cx, listed.procedure), cx.names.table_number(table));
-        Some(format!("(({data} *)w->direct[{number}].data)->{member}"))
+        let data = format!("w->direct[{}].data", cx.names.table_number(table));
+        Some((data_struct_name(cx, listed.procedure), data, member.clone()))
     }
 
     /// Adds an entry for the key that the action's table has missed.
