@@ -449,6 +449,7 @@ pub enum CtlCommand {
     },
     /// Wait until a table has so many entries; they are counted, not read
     WaitEntries {
+        /// The table, or the end of its name
         table: String,
         /// Entries that it has at least
         n_entries: u64,
