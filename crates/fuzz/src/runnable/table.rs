@@ -9,6 +9,11 @@ struct Key {
     kind: &'static str,
 }
 
+/// Bits of what actions may change in an entry.
+const UPDATABLE_BITS_MAX: u32 = 512;
+/// Bits of a register of entries.
+const REGISTER_BITS_MAX: u32 = 64;
+
 impl Gen<'_, '_> {
     pub(super) fn params(&mut self, n_max: usize, directions: &[Direction]) -> Vec<Param> {
         (0..self.choices.below(n_max + 1))
@@ -225,8 +230,11 @@ impl Gen<'_, '_> {
             _ => None,
         };
         let mut params = self.params(3, &[Direction::Data]);
+        let mut n_bits = REGISTER_BITS_MAX;
         for param in &mut params {
-            if self.choices.one_in(3) {
+            let n = self.bits_of(&param.ty).unwrap_or(UPDATABLE_BITS_MAX);
+            if self.choices.one_in(3) && n_bits + n <= UPDATABLE_BITS_MAX {
+                n_bits += n;
                 param.direction = Direction::Updatable;
             }
         }
@@ -268,7 +276,7 @@ impl Gen<'_, '_> {
             return None;
         }
         let register = self.fresh("direct_register_");
-        let ty = self.bit();
+        let ty = Ty::Bit(self.width().min(REGISTER_BITS_MAX));
         let (text, value) = (self.text(&ty), self.pure_expr(&ty));
         let initial = if self.choices.one_in(2) { "1" } else { "" };
         self.line(&format!("DirectRegister<{text}>({initial}) {register};"));
