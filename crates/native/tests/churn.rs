@@ -2,12 +2,11 @@
 //! measures.
 
 mod common;
+#[path = "common/programs.rs"]
+mod programs;
 
-use common::TestDir;
-use native::{
-    BuildOptions, BurstPacket, BurstPath, Bursts, Control, Fate, Instance, InstanceOptions, Native, Path,
-    build,
-};
+use native::{BurstPacket, BurstPath, Bursts, Control, Fate, Instance, InstanceOptions, Native, Path};
+use programs::compiled;
 use std::sync::Arc;
 use target::traffic::{Destination, Ports};
 use target::{Config, Store, Switch};
@@ -82,12 +81,7 @@ fn c06_churn_takes_no_memory() {
     const N_BURSTS: [u32; 2] = [800, 8_000];
     const GROWTH_MAX: u64 = 4 << 20;
     let source = driver::Source { name: "churn.p4".to_string(), text: PROGRAM.into() };
-    let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
-    let runnable =
-        driver::runnable(&mut checked, None).unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
-    let dir = TestDir::new();
-    let options = BuildOptions { compile: dir.options(), ..Default::default() };
-    let pipeline = build(&runnable.program, &checked.sources, &options).unwrap();
+    let (runnable, pipeline) = compiled(&source);
     let options =
         InstanceOptions { n_workers: N_WORKERS, seed: 0, path: BurstPath::Segments, table_size: 1024 };
     let instance = Instance::new(pipeline, Arc::new(runnable.program), options).unwrap();

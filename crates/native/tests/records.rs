@@ -1,14 +1,16 @@
 //! Entries as records: they do what updates do, are read as they were written, and are refused with the codes of faults.
 
 mod common;
+#[path = "common/programs.rs"]
+mod programs;
 
-use common::TestDir;
 use control::records::{RecordBlock, RecordLayout, RecordMatch};
 use control::*;
 use driver::Runnable;
 use ir::Bits;
-use native::{BuildOptions, Native, build, native_device};
+use native::{Native, native_device};
 use p4info::proto::p4::v1 as pb;
+use programs::compiled;
 use std::path::Path;
 use std::sync::Arc;
 use target::{Config, Device};
@@ -38,12 +40,7 @@ const TABLES: [&str; 7] = ["lean", "counted", "metered", "shared", "prefixes", "
 fn runnable() -> (Runnable, Device<Native>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records/tables.p4");
     let source = driver::read_source(&path).unwrap();
-    let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
-    let runnable =
-        driver::runnable(&mut checked, None).unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
-    let dir = TestDir::new();
-    let options = BuildOptions { compile: dir.options(), ..Default::default() };
-    let pipeline = build(&runnable.program, &checked.sources, &options).unwrap();
+    let (runnable, pipeline) = compiled(&source);
     let schema = Schema::new(&runnable.control_plane.p4info).unwrap();
     let device =
         native_device(pipeline, Arc::new(runnable.program.clone()), schema, Config::default()).unwrap();

@@ -3,13 +3,12 @@
 mod cells;
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/programs.rs"]
+mod programs;
 
-use common::TestDir;
 use ir::{Action, Bits, Match, MatchKind, Program, TableId};
-use native::{
-    BuildOptions, BurstPacket, BurstPath, Bursts, Control, Fate, Instance, InstanceOptions, Native, Path,
-    build,
-};
+use native::{BurstPacket, BurstPath, Bursts, Control, Fate, Instance, InstanceOptions, Native, Path};
+use programs::compiled;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -29,12 +28,7 @@ fn instance(n_workers: u32, path: BurstPath) -> Arc<Instance> {
 fn instance_of(program: &str, n_workers: u32, path: BurstPath) -> Arc<Instance> {
     let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/beside").join(program);
     let source = driver::read_source(&source).unwrap();
-    let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
-    let runnable =
-        driver::runnable(&mut checked, None).unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
-    let dir = TestDir::new();
-    let options = BuildOptions { compile: dir.options(), ..Default::default() };
-    let pipeline = build(&runnable.program, &checked.sources, &options).unwrap();
+    let (runnable, pipeline) = compiled(&source);
     let options = InstanceOptions { n_workers, seed: 0, path, table_size: 1024 };
     Instance::new(pipeline, Arc::new(runnable.program), options).unwrap()
 }
