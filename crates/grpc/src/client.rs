@@ -15,7 +15,7 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -143,9 +143,12 @@ fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn
     std::iter::successors(error.source(), |error| (*error).source())
 }
 
-/// The outcome of a request that a task has sent.
-fn answered<T>(done: Result<Result<T, Status>, tokio::task::JoinError>) -> Result<(), Failure> {
-    done.unwrap_or_else(|error| Err(Status::internal(error.to_string())))?;
+/// Sends an encoded `WriteRequest` and waits for the answer.
+async fn write_one(channel: &Channel, request: Bytes) -> Result<(), Status> {
+    let mut grpc = tonic::client::Grpc::new(channel.clone());
+    grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
+    let path = http::uri::PathAndQuery::from_static(crate::encoded::WRITE);
+    grpc.unary(Request::new(request), path, RawCodec).await?;
     Ok(())
 }
 
@@ -218,38 +221,52 @@ impl Client {
     /// Sends encoded `WriteRequest`s, so many at a time: the server may then answer them in another order. Ends with the first
     /// failure.
     pub fn write_encoded(&self, requests: Vec<Bytes>, n_at_a_time: usize) -> Result<(), Failure> {
-        let path = || http::uri::PathAndQuery::from_static(crate::encoded::WRITE);
-        let send = |request: Bytes| {
-            let mut grpc = tonic::client::Grpc::new(self.channel.clone());
-            async move {
-                grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
-                grpc.unary(Request::new(request), path(), RawCodec).await
-            }
-        };
-        if n_at_a_time <= 1 {
-            // Without a task, whose end would have to wake this thread.
-            return self.runtime.block_on(async {
+        let channel = self.channel.clone();
+        self.on_own_thread(async move {
+            if n_at_a_time <= 1 {
                 for request in requests {
-                    send(request).await?;
+                    write_one(&channel, request).await?;
                 }
-                Ok(())
-            });
-        }
-        self.runtime.block_on(async {
+                return Ok(());
+            }
             let mut sent = JoinSet::new();
             for request in requests {
                 if sent.len() >= n_at_a_time
                     && let Some(done) = sent.join_next().await
                 {
-                    answered(done)?;
+                    done.unwrap_or_else(|error| Err(Status::internal(error.to_string())))?;
                 }
-                sent.spawn(send(request));
+                let channel = channel.clone();
+                sent.spawn(async move { write_one(&channel, request).await });
             }
             while let Some(done) = sent.join_next().await {
-                answered(done)?;
+                done.unwrap_or_else(|error| Err(Status::internal(error.to_string())))?;
             }
             Ok(())
         })
+    }
+
+    /// Sends encoded `WriteRequest`s one after the other, and returns how long each has taken. Ends with the first failure.
+    pub fn time_encoded(&self, requests: Vec<Bytes>) -> Result<Vec<Duration>, Failure> {
+        let channel = self.channel.clone();
+        self.on_own_thread(async move {
+            let mut times = Vec::with_capacity(requests.len());
+            for request in requests {
+                let begin = Instant::now();
+                write_one(&channel, request).await?;
+                times.push(begin.elapsed());
+            }
+            Ok(times)
+        })
+    }
+
+    /// Runs a task where messages arrive, so that none of its steps wakes another thread.
+    fn on_own_thread<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = Result<T, Status>> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let done = self.runtime.block_on(self.runtime.spawn(task));
+        Ok(done.unwrap_or_else(|error| Err(Status::internal(error.to_string())))?)
     }
 
     /// Reads entities, and hands them over as they arrive. A failure may come after some of them.

@@ -12,9 +12,11 @@
 
 mod answers;
 mod bounded;
+mod buffers;
 mod bulk;
 mod bulk_read;
 mod client;
+mod connections;
 mod device;
 mod encoded;
 mod failure;

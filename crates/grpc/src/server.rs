@@ -2,6 +2,7 @@
 
 use crate::bulk::BulkService;
 use crate::bulk_v1::bulk_server::BulkServer;
+use crate::connections;
 use crate::device::Device;
 use crate::encoded::EncodedService;
 use crate::local::{Local, LocalService, UpdateCounts};
@@ -23,9 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use tokio::sync::oneshot;
-use tokio_stream::StreamExt;
-use tokio_stream::wrappers::{TcpListenerStream, UnixListenerStream};
+use tokio::sync::watch;
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
 /// Flow control windows: with small ones a sender waits for each round trip.
@@ -35,10 +34,6 @@ const FRAME_BYTES: u32 = 1 << 20;
 /// A client that does not answer for so long is gone.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(20);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Threads for messages; requests that block have others.
-const N_THREADS: usize = 2;
-/// Requests may block on so many threads.
-const N_BLOCKING_THREADS: usize = 64;
 /// Time for requests under way when the server ends.
 const END_TIME: Duration = Duration::from_secs(2);
 
@@ -179,7 +174,8 @@ impl Listener {
 pub struct Server {
     address: Address,
     runtime: Option<Runtime>,
-    stop: Option<oneshot::Sender<()>>,
+    /// What ends connections, and the task that waits until they have ended.
+    serving: Option<(watch::Sender<()>, tokio::task::JoinHandle<()>)>,
     messages: Option<JoinHandle<()>>,
     /// Ends the thread for messages.
     end_messages: Box<dyn Fn() + Send + Sync>,
@@ -219,10 +215,11 @@ impl Server {
             ..Shared::new(device, sessions, translation, bounds)
         });
         shared.notice(&mut lock(&shared.pipelines))?;
+        // For connections that arrive, and for clients without one.
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(N_THREADS)
-            .max_blocking_threads(N_BLOCKING_THREADS)
-            .thread_name("p4runtime")
+            .worker_threads(1)
+            .max_blocking_threads(connections::N_BLOCKING_THREADS)
+            .thread_name("p4runtime accept")
             .enable_all()
             .build()
             .map_err(StartError::Thread)?;
@@ -253,31 +250,19 @@ impl Server {
             .max_decoding_message_size(limits.message_bytes_max)
             .max_encoding_message_size(usize::MAX);
         let router = builder.add_service(service).add_service(bulk);
-        let (stop, stopped) = oneshot::channel::<()>();
-        let is_stopped = async {
-            // A server that is gone wants no more requests, either.
-            let _ = stopped.await;
-        };
+        let (stop, stopped) = watch::channel(());
         let failed = |error| StartError::Listen { address: address.clone(), error };
         let _context = runtime.enter();
-        match socket {
+        let serving = match socket {
             Socket::Tcp(listener) => {
                 let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-                // Small answers do not wait for acknowledgements. The builder sets this for listeners of its own only.
-                let incoming = TcpListenerStream::new(listener).map(|stream| {
-                    stream.inspect(|stream| {
-                        let _ = stream.set_nodelay(true);
-                    })
-                });
-                runtime.spawn(router.serve_with_incoming_shutdown(incoming, is_stopped));
+                runtime.spawn(connections::serve(listener, router, stopped, END_TIME))
             }
             Socket::Unix(listener) => {
                 let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
-                runtime.spawn(
-                    router.serve_with_incoming_shutdown(UnixListenerStream::new(listener), is_stopped),
-                );
+                runtime.spawn(connections::serve(listener, router, stopped, END_TIME))
             }
-        }
+        };
         drop(_context);
         let is_over = Arc::new(AtomicBool::new(false));
         let (carried, over) = (Arc::clone(&shared), Arc::clone(&is_over));
@@ -296,7 +281,7 @@ impl Server {
         Ok(Server {
             address,
             runtime: Some(runtime),
-            stop: Some(stop),
+            serving: Some((stop, serving)),
             messages: Some(messages),
             end_messages,
             local: Arc::new(local),
@@ -337,11 +322,17 @@ fn is_socket(data: &std::fs::Metadata) -> bool {
 impl Drop for Server {
     fn drop(&mut self) {
         (self.end_messages)();
-        drop(self.stop.take());
+        let serving = self.serving.take().map(|(stop, serving)| {
+            drop(stop);
+            serving
+        });
         if let Some(messages) = self.messages.take() {
             let _ = messages.join();
         }
         if let Some(runtime) = self.runtime.take() {
+            if let Some(serving) = serving {
+                let _ = runtime.block_on(serving);
+            }
             runtime.shutdown_timeout(END_TIME);
         }
         if let Address::Unix(path) = &self.address {

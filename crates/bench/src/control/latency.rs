@@ -82,12 +82,8 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
 
 /// The times of inserting entries one by one, which are deleted afterwards.
 fn timed(controller: &Controller<'_>, n: usize) -> Result<Vec<Duration>, Exit> {
-    let mut times = Vec::with_capacity(n);
-    for request in controller.requests(Type::Insert, 0..n, 1, 1) {
-        let begin = Instant::now();
-        controller.client.write_encoded(vec![request], 1).map_err(failed)?;
-        times.push(begin.elapsed());
-    }
+    let insert = controller.requests(Type::Insert, 0..n, 1, 1);
+    let mut times = controller.client.time_encoded(insert).map_err(failed)?;
     let delete = controller.requests(Type::Delete, 0..n, BATCH, 1);
     controller.client.write_encoded(delete, 1).map_err(failed)?;
     times.sort_unstable();

@@ -1,0 +1,42 @@
+//! Buffers of records that are used again: fresh memory costs a page fault for each 4 KiB.
+
+use crate::shared::lock;
+use std::sync::Mutex;
+
+/// Buffers that are kept, and the longest.
+const N_MAX: usize = 16;
+const N_BYTES_MAX: usize = 1 << 20;
+
+#[derive(Debug, Default)]
+pub(crate) struct Buffers(Mutex<Vec<Vec<u8>>>);
+
+impl Buffers {
+    /// A buffer with any contents.
+    pub(crate) fn take(&self) -> Vec<u8> {
+        lock(&self.0).pop().unwrap_or_default()
+    }
+
+    pub(crate) fn give_back(&self, buffer: Vec<u8>) {
+        let mut buffers = lock(&self.0);
+        if buffers.len() < N_MAX && (1..=N_BYTES_MAX).contains(&buffer.capacity()) {
+            buffers.push(buffer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_come_back_up_to_a_number_and_a_length() {
+        let buffers = Buffers::default();
+        assert_eq!(buffers.take().capacity(), 0);
+        buffers.give_back(Vec::new());
+        buffers.give_back(vec![0; N_BYTES_MAX + 1]);
+        assert_eq!(buffers.take().capacity(), 0);
+        (0..=N_MAX).for_each(|_| buffers.give_back(vec![1; 100]));
+        let n_kept = (0..=N_MAX).filter(|_| buffers.take().capacity() >= 100).count();
+        assert_eq!(n_kept, N_MAX);
+    }
+}
