@@ -238,6 +238,10 @@ impl Line<'_> {
                             };
                             diagnostic.help(format!("arguments stand in parentheses: {usage}{quotes}"))
                         }
+                        Token::Other(operator) => diagnostic.help(format!(
+                            "a key that is an expression stands in quotes, as in the P4Info: \"{} {operator} ...\":VALUE",
+                            name.text
+                        )),
                         _ => diagnostic.fix("an action without arguments", end, "()"),
                     }))
                 }
