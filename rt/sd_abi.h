@@ -13,7 +13,7 @@
 
 #include "base/sd_base.h"
 
-#define SD_ABI_VERSION 17u
+#define SD_ABI_VERSION 18u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -116,6 +116,9 @@ struct sd_action_type {
     /* Leaves of the action data; offsets count from its beginning. */
     const struct sd_value_type *params;
     uint32_t data_bytes;
+    /* The leaves that each worker changes in a cell of its own (sd_shard.h). */
+    uint32_t n_sharded;
+    const struct sd_value_type *sharded;
 };
 
 struct sd_table_type {
@@ -145,6 +148,8 @@ struct sd_table_type {
     uint32_t evicts;
     /* Actions change the data of their entries. */
     uint32_t updates_data;
+    /* Bytes of the largest data of the actions that have sharded leaves; 0: there are none. */
+    uint32_t sharded_bytes;
     /* A hit restarts the timeout of its entry; otherwise only actions do. */
     uint32_t restarts_on_hit;
     /* The compiler's decisions; the runtime asserts that they fit the rest of the descriptor (sd_structures.h). */

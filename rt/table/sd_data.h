@@ -2,8 +2,9 @@
  * Data of entries that actions change (`@__ref` in P4).
  *
  * Owns: how two workers and the control plane keep out of each other's way. The compiler decides for each action
- * (crates/elaborate, updates.rs): operations that change one value in one step, or a sequence count that is odd while an action
- * has an entry for itself. Counts are few, and shared by entries: a writer may wait for another entry's, a reader may read twice.
+ * (crates/elaborate, updates.rs): operations that change one value in one step, a sequence count that is odd while an action
+ * has an entry for itself, or a shard for each worker (sd_shard.h). Counts are few, and shared by entries: a writer may wait for
+ * another entry's, a reader may read twice.
  */
 #ifndef SD_DATA_H
 #define SD_DATA_H
@@ -22,8 +23,10 @@ struct sd_direct {
     struct sd_count *count;
     struct sd_meter *meter;
     struct sd_colour_counts *colours;
-    /* The data of the entry whose action runs, in tables whose actions change it. */
+    /* What the action whose entry was found writes, in tables whose actions change data: the data of the entry, or the worker's
+       part of them (sd_shard.h); and the count that is odd meanwhile. */
     uint8_t *data;
+    uint32_t *sequence;
 };
 
 SD_ALWAYS_INLINE uint32_t *sd_data_sequence(uint32_t *sequences, const uint8_t *data)
@@ -49,8 +52,9 @@ SD_ALWAYS_INLINE void sd_data_fence(int order)
  */
 SD_ALWAYS_INLINE void sd_data_begin_update(struct sd_worker *w, uint32_t table, const uint8_t *data)
 {
-    w->direct[table].data = (uint8_t *)(uintptr_t)data;
     uint32_t *sequence = sd_data_sequence(w->instance->data_sequences, data);
+    w->direct[table].data = (uint8_t *)(uintptr_t)data;
+    w->direct[table].sequence = sequence;
     uint32_t n = __atomic_load_n(sequence, __ATOMIC_RELAXED);
     if (w->instance->n_workers == 1) {
         __atomic_store_n(sequence, n + 1, __ATOMIC_RELAXED);
@@ -65,7 +69,7 @@ SD_ALWAYS_INLINE void sd_data_begin_update(struct sd_worker *w, uint32_t table, 
 
 SD_ALWAYS_INLINE void sd_data_end_update(struct sd_worker *w, uint32_t table)
 {
-    uint32_t *sequence = sd_data_sequence(w->instance->data_sequences, w->direct[table].data);
+    uint32_t *sequence = w->direct[table].sequence;
     __atomic_store_n(sequence, __atomic_load_n(sequence, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
 }
 
@@ -137,10 +141,10 @@ SD_LOCAL void sd_data_copy_words(uint8_t *to, const uint8_t *from, uint32_t n_by
         to[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
 }
 
-/* Copies the data of an entry: all that an action changes, or nothing of it. Both are aligned to 8 bytes. */
-SD_LOCAL void sd_data_copy(const struct sd_table *t, uint8_t *to, const uint8_t *from, uint32_t n_bytes)
+/* Copies what is changed while the count is odd (NULL: nothing changes it): all of a change, or nothing of it. Both are aligned
+   to 8 bytes. */
+SD_LOCAL void sd_data_copy_guarded(const uint32_t *sequence, uint8_t *to, const uint8_t *from, uint32_t n_bytes)
 {
-    const uint32_t *sequence = t->data_sequences ? sd_data_sequence(t->data_sequences, from) : NULL;
     for (uint32_t n = 0;; n++) {
         uint32_t before = sequence ? __atomic_load_n(sequence, __ATOMIC_ACQUIRE) : 0;
         sd_data_copy_words(to, from, n_bytes);
@@ -157,14 +161,10 @@ SD_LOCAL void sd_data_copy(const struct sd_table *t, uint8_t *to, const uint8_t 
     }
 }
 
-/* The data of a view, copied to the place `i` of the table's copies if actions may be changing them. */
-SD_LOCAL void sd_data_show(const struct sd_table *t, uint32_t i, struct sd_entry_view *view)
+/* Copies the data of an entry, without the shards. */
+SD_LOCAL void sd_data_copy(const struct sd_table *t, uint8_t *to, const uint8_t *from, uint32_t n_bytes)
 {
-    if (!t->data_copies || view->kind != SD_ENTRY_ACTION || t->type->structure == SD_STRUCTURE_FLOW)
-        return;
-    uint8_t *to = t->data_copies + (size_t)i * sd_round_up(t->data_bytes, 8);
-    sd_data_copy(t, to, view->data, t->data_bytes);
-    view->data = to;
+    sd_data_copy_guarded(t->data_sequences ? sd_data_sequence(t->data_sequences, from) : NULL, to, from, n_bytes);
 }
 
 #endif

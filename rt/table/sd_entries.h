@@ -143,6 +143,8 @@ SD_LOCAL void sd_slots_prefetch(const struct sd_table *t, uint32_t n)
             __builtin_prefetch((uint8_t *)sd_entry_at(t, slot) + at, 1);
         for (uint32_t worker = 0; t->type->has_direct_counter && worker < t->n_workers; worker++)
             __builtin_prefetch(sd_slot_count(t, slot, worker), 1);
+        for (uint32_t worker = 0; sd_table_has_shards(t, t->type) && worker < t->n_workers; worker++)
+            __builtin_prefetch(sd_slot_shard(t, t->type, slot, worker), 1);
     }
 }
 
@@ -253,7 +255,7 @@ SD_LOCAL bool sd_chunks_reserve(struct sd_table *t, uint64_t n)
 
 /* --- Making and freeing tables --- */
 
-/* Offsets of the parts of an entry; what every packet reads comes first. */
+/* Offsets of the parts of an entry, of which those that every packet reads come first, and of the cells of a chunk. */
 SD_LOCAL void sd_table_lay_out(struct sd_table *t)
 {
     const struct sd_table_type *type = t->type;
@@ -268,6 +270,9 @@ SD_LOCAL void sd_table_lay_out(struct sd_table *t)
     t->meter_at = type->has_direct_meter ? (uint32_t)at : 0;
     at += type->has_direct_meter ? sizeof(struct sd_meter) : 0;
     t->entry_bytes = (uint32_t)sd_round_up(at, SD_DATA_ALIGN);
+    size_t n_counts = sd_chunk_counts(t, type);
+    n_counts += type->has_direct_meter ? (size_t)t->n_workers * SD_CHUNK_SLOTS * SD_N_COLOURS : 0;
+    t->chunk_shards_at = n_counts * sizeof(struct sd_count);
 }
 
 /* Without entry_ops: see sd_table_init. False when memory is short; sd_table_free has to be called then, too. */
@@ -295,8 +300,11 @@ SD_LOCAL bool sd_table_begin(struct sd_table *t, const struct sd_table_type *typ
     bool has_cells = type->has_direct_counter || type->has_direct_meter;
     if (has_cells)
         t->default_cells = sd_alloc_lines(t->n_workers, sizeof *t->default_cells);
+    bool has_shards = sd_table_has_shards(t, type);
+    if (has_shards)
+        t->default_shards = sd_alloc_lines(t->n_workers + 1, sd_round_up(sd_shard_bytes(type), SD_LINE_BYTES));
     if (!t->secrets || !t->ones || !t->default_data || (has_cells && !t->default_cells) ||
-        (type->updates_data && !t->data_copies))
+        (type->updates_data && !t->data_copies) || (has_shards && !t->default_shards))
         return false;
     sd_secrets_init(t->secrets, n_secrets, seed);
     for (uint32_t i = 0; i < type->n_keys; i++) {
@@ -336,6 +344,7 @@ SD_LOCAL void sd_table_free(struct sd_table *t)
     free(t->default_data);
     free(t->data_copies);
     free(t->default_cells);
+    free(t->default_shards);
 }
 
 /* --- Finding entries by handle --- */
@@ -419,12 +428,10 @@ SD_INLINE size_t sd_chunk_entries_bytes(const struct sd_table *t)
     return sd_round_up((size_t)SD_CHUNK_SLOTS * t->entry_bytes, SD_LINE_BYTES);
 }
 
-SD_INLINE size_t sd_chunk_counts_bytes(const struct sd_table *t)
+SD_INLINE size_t sd_chunk_cells_bytes(const struct sd_table *t)
 {
-    size_t n_counts = sd_chunk_counts(t, t->type);
-    if (t->type->has_direct_meter)
-        n_counts += (size_t)t->n_workers * SD_CHUNK_SLOTS * SD_N_COLOURS;
-    return n_counts * sizeof(struct sd_count);
+    size_t n_shards = sd_table_has_shards(t, t->type) ? (size_t)t->n_workers * SD_CHUNK_SLOTS : 0;
+    return t->chunk_shards_at + n_shards * sd_shard_bytes(t->type);
 }
 
 /* A hint: memory for `n` more entries that have not been there before. False when it is short. */
@@ -435,7 +442,7 @@ SD_LOCAL bool sd_table_reserve_slots(struct sd_table *t, uint64_t n)
     if (n_chunks <= t->n_chunks)
         return true;
     if (n > UINT32_MAX ||
-        __builtin_mul_overflow(n_chunks - t->n_chunks, sd_chunk_entries_bytes(t) + sd_chunk_counts_bytes(t), &n_bytes))
+        __builtin_mul_overflow(n_chunks - t->n_chunks, sd_chunk_entries_bytes(t) + sd_chunk_cells_bytes(t), &n_bytes))
         return false;
     return sd_chunks_reserve(t, n_chunks) && sd_blocks_reserve(&t->blocks, n_bytes);
 }
@@ -448,11 +455,11 @@ SD_LOCAL bool sd_table_reserve_slot(struct sd_table *t)
     if (t->n_free_slots == 0 && t->n_slots == t->n_chunks << SD_CHUNK_BITS) {
         if (t->n_slots > UINT32_MAX - 1 - SD_CHUNK_SLOTS || !sd_chunks_reserve(t, t->n_chunks + 1))
             return false;
-        size_t entries_bytes = sd_chunk_entries_bytes(t), counts_bytes = sd_chunk_counts_bytes(t);
-        uint8_t *memory = sd_blocks_take(&t->blocks, entries_bytes + counts_bytes);
+        size_t entries_bytes = sd_chunk_entries_bytes(t), cells_bytes = sd_chunk_cells_bytes(t);
+        uint8_t *memory = sd_blocks_take(&t->blocks, entries_bytes + cells_bytes);
         if (!memory)
             return false;
-        struct sd_count *counts = counts_bytes ? (struct sd_count *)(void *)(memory + entries_bytes) : NULL;
+        struct sd_count *counts = cells_bytes ? (struct sd_count *)(void *)(memory + entries_bytes) : NULL;
         t->chunks[t->n_chunks++] = (struct sd_chunk){memory, counts};
     }
     return sd_order_reserve(&t->order, t->next_handle);
@@ -479,6 +486,8 @@ SD_INLINE void sd_entry_set_times(const struct sd_table *t, const struct sd_entr
 SD_INLINE void sd_entry_begin_cells(const struct sd_table *t, const struct sd_entry *e, const struct sd_entry_view *view,
                                     uint64_t now_ns)
 {
+    for (uint32_t i = 0; sd_table_has_shards(t, t->type) && i < t->n_workers; i++)
+        sd_shard_clear(t->type, sd_slot_shard(t, t->type, e->slot, i));
     for (uint32_t i = 0; t->type->has_direct_counter && i < t->n_workers; i++)
         *sd_entry_count(t, e, i) = i == 0 && view->count ? *view->count : (struct sd_count){0, 0};
     if (!t->type->has_direct_meter)

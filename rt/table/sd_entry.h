@@ -1,7 +1,7 @@
 /*
  * Entries in memory: struct sd_table, struct sd_entry and where the parts of an entry are.
  *
- * Owns: the layout of an entry, and the chunks in which entries are allocated.
+ * Owns: the layout of an entry, its shards, and the chunks in which entries are allocated.
  *
  * An entry stays at its address until it is removed or replaced; its slot (chunk and position) is reused after all workers
  * have passed a quiescent state (sd_epoch.h). Handles are never reused. Tables with inline entries
@@ -64,7 +64,7 @@ struct sd_entry_times {
 struct sd_chunk {
     uint8_t *entries;
     /* For each worker SD_CHUNK_SLOTS cells of the direct counter; behind those of all workers, as many counts of the colours of
-       the direct meter. NULL: the table has neither. */
+       the direct meter, then as many shards (struct sd_shard). NULL: the table has none of them. */
     struct sd_count *counts;
 };
 
@@ -89,6 +89,19 @@ struct sd_default_cells {
 };
 
 _Static_assert(sizeof(struct sd_default_cells) == SD_LINE_BYTES, "the cells of two workers share no line");
+
+/*
+ * A worker's part of the sums in an entry: what it has added to those data that its action only adds to (sd_shard.h). As many
+ * bytes as the data of the action follow, in the same places.
+ */
+struct sd_shard {
+    /* Odd while the worker changes the shard. */
+    uint32_t sequence;
+    /* The entry that it belongs to, of those that the slot has had; for others it counts as zeros. */
+    uint32_t n_uses;
+};
+
+_Static_assert(sizeof(struct sd_shard) == 8, "data of shards are aligned as those of entries");
 
 struct sd_entry_ops;
 
@@ -123,6 +136,11 @@ struct sd_table {
     uint8_t *data_copies;
     /* For each worker; NULL without direct counters and meters. */
     struct sd_default_cells *default_cells;
+    /* For each worker, on lines of its own, the shard of the default entry, then a copy for the control plane. NULL: the table
+       has no shards. */
+    uint8_t *default_shards;
+    /* The distance of the shards of a chunk from its counts. */
+    size_t chunk_shards_at;
 
     /* The lookup structure: type->structure says which. */
     union {
@@ -142,6 +160,9 @@ struct sd_table {
             uint8_t *flow_copies;
             /* Offsets of cells in an entry. */
             uint32_t flow_meter_at, flow_counts_at, flow_colours_at;
+            /* The shards of each worker, one for each slot, and their bytes. */
+            uint8_t *flow_shards;
+            size_t flow_shards_bytes;
         };
         struct sd_prefix_hash prefix_hash;
         struct {
@@ -223,6 +244,38 @@ SD_ALWAYS_INLINE struct sd_colour_counts *sd_slot_colours(const struct sd_table 
 {
     struct sd_count *counts = sd_chunk_at(t, slot)->counts + sd_chunk_counts(t, type);
     return (struct sd_colour_counts *)(void *)counts + (size_t)worker * SD_CHUNK_SLOTS + (slot & (SD_CHUNK_SLOTS - 1));
+}
+
+/* Actions of the table have shards: several workers may change an entry. */
+SD_ALWAYS_INLINE bool sd_table_has_shards(const struct sd_table *t, const struct sd_table_type *type)
+{
+    return type->sharded_bytes > 0 && t->n_workers > 1;
+}
+
+/* Bytes of a shard with its data. */
+SD_ALWAYS_INLINE size_t sd_shard_bytes(const struct sd_table_type *type)
+{
+    return sizeof(struct sd_shard) + sd_round_up(type->sharded_bytes, sizeof(uint64_t));
+}
+
+SD_ALWAYS_INLINE uint8_t *sd_shard_data(struct sd_shard *shard)
+{
+    return (uint8_t *)(shard + 1);
+}
+
+/* In tables with shards and records. */
+SD_ALWAYS_INLINE struct sd_shard *sd_slot_shard(const struct sd_table *t, const struct sd_table_type *type, uint32_t slot,
+                                                uint32_t worker)
+{
+    uint8_t *shards = (uint8_t *)sd_chunk_at(t, slot)->counts + t->chunk_shards_at;
+    size_t i = (size_t)worker * SD_CHUNK_SLOTS + (slot & (SD_CHUNK_SLOTS - 1));
+    return (struct sd_shard *)(void *)(shards + i * sd_shard_bytes(type));
+}
+
+SD_ALWAYS_INLINE struct sd_shard *sd_default_shard(const struct sd_table *t, const struct sd_table_type *type, uint32_t worker)
+{
+    size_t n_bytes = sd_round_up(sd_shard_bytes(type), SD_LINE_BYTES);
+    return (struct sd_shard *)(void *)(t->default_shards + worker * n_bytes);
 }
 
 SD_ALWAYS_INLINE struct sd_entry *sd_entry_at(const struct sd_table *t, uint32_t slot)

@@ -7,7 +7,7 @@
 #define SD_LOOKUP_H
 
 #include "base/sd_random.h"
-#include "table/sd_data.h"
+#include "table/sd_shard.h"
 
 #ifdef SD_TRACE
 #define SD_WANTS_HANDLES
@@ -82,13 +82,13 @@ SD_INLINE void sd_direct_default(struct sd_worker *w, uint32_t table)
 {
     struct sd_table *t = &w->instance->tables[table];
     struct sd_default_cells *cells = &t->default_cells[w->index];
-    w->direct[table] = (struct sd_direct){&cells->count, &t->default_meter, &cells->colours, NULL};
+    w->direct[table] = (struct sd_direct){&cells->count, &t->default_meter, &cells->colours, NULL, NULL};
 }
 
 /* No action of the table runs. */
 SD_INLINE void sd_direct_none(struct sd_worker *w, uint32_t table)
 {
-    w->direct[table] = (struct sd_direct){NULL, NULL, NULL, NULL};
+    w->direct[table] = (struct sd_direct){NULL, NULL, NULL, NULL, NULL};
 }
 
 /* Meters a packet for an entry, or for the default entry, and counts its colour. */
@@ -169,6 +169,8 @@ SD_ALWAYS_INLINE void sd_entry_prefetch(const struct sd_worker *w, const struct 
         __builtin_prefetch(entry + sd_data_at(type) + type->data_bytes - 1);
     if (type->has_direct_counter)
         __builtin_prefetch(sd_slot_count(t, slot, w->index), 1);
+    if (sd_table_has_shards(t, type))
+        __builtin_prefetch(sd_slot_shard(t, type, slot, w->index), 1);
 }
 
 /* The default action runs: its entry counts and meters like those that are hit. */

@@ -125,6 +125,31 @@ SD_ALWAYS_INLINE struct sd_found sd_table_lookup(struct sd_worker *w, struct sd_
     return sd_table_lookup_uncounted(w, packet, table, type, key, key_bytes, selector_hash);
 }
 
+/*
+ * An action that only adds to data of the entry that was found begins; sd_data_end_update ends it. Returns what it adds to: the
+ * worker's shard, or the data of the entry where the switch has one worker.
+ */
+SD_ALWAYS_INLINE const uint8_t *sd_table_begin_sharded(struct sd_worker *w, uint32_t table, const struct sd_table_type *type,
+                                                       const struct sd_found *found)
+{
+    const struct sd_table *t = &w->instance->tables[table];
+    if (!sd_table_has_shards(t, type)) {
+        sd_data_begin_update(w, table, found->data);
+        return found->data;
+    }
+    if (!found->hit)
+        return sd_shard_begin(w, table, type, sd_default_shard(t, type, w->index), 0);
+    if (type->structure == SD_STRUCTURE_FLOW) {
+        struct sd_flow_shape shape = sd_flow_table_shape(t, type, type->key_bytes);
+        const void *entry = found->data - sd_flow_data_at(shape);
+        const struct sd_flow_entry *e = entry;
+        return sd_shard_begin(w, table, type, sd_flow_shard(t, type, shape, e, w->index), e->n_uses);
+    }
+    const void *entry = found->data - sd_data_at(type);
+    const struct sd_entry *e = entry;
+    return sd_shard_begin(w, table, type, sd_slot_shard(t, type, e->slot, w->index), 0);
+}
+
 /* The colour of the packet being processed: green if it hit no entry. */
 SD_INLINE uint32_t sd_direct_meter_colour(const struct sd_worker *w, uint32_t table)
 {

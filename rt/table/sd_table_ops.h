@@ -182,6 +182,8 @@ SD_LOCAL uint32_t sd_table_set_default(struct sd_instance *instance, uint32_t ta
         return SD_OUT_OF_RANGE;
     t->default_action = action;
     sd_data_assign(t->default_data, t->data_bytes, data, t->type->actions[action].data_bytes);
+    for (uint32_t i = 0; t->default_shards && i < t->n_workers; i++)
+        sd_shard_clear(t->type, sd_default_shard(t, t->type, i));
     return SD_OK;
 }
 
@@ -194,6 +196,7 @@ SD_LOCAL uint32_t sd_table_default(struct sd_instance *instance, uint32_t table,
     if (t->data_copies) {
         uint8_t *copy = t->data_copies + SD_N_DATA_COPIES * sd_round_up(t->data_bytes, 8);
         sd_data_copy(t, copy, t->default_data, t->data_bytes);
+        sd_default_add_shards(t, copy);
         *data = copy;
     }
     return t->default_action;

@@ -19,7 +19,7 @@ declare -A modes=(
 # Programs of what is written twice, with and without vector instructions.
 vectored=" test_exact test_flow test_lpm "
 # Programs with threads, for ThreadSanitizer.
-threaded=" test_async test_epoch test_exact test_flow test_ternary test_lpm_threads test_concurrent "
+threaded=" test_async test_epoch test_exact test_flow test_ternary test_lpm_threads test_concurrent test_shard "
 
 quick=false
 if [ "${1:-}" = --quick ]; then

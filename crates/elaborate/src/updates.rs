@@ -9,8 +9,8 @@ use check::program::{ActionId, Annotation, Annotations, Direction, annotation};
 use diagnostics::{Diagnostic, Span};
 use ir::types::INDEX_BITS;
 use ir::{
-    Access, Arg, BinaryOp, DataUpdate, Expr, ExprKind, Graph, NodeId, Place, ProcedureId, Stmt, StmtKind,
-    Sync, TerminatorKind, Type, VarId,
+    Access, Arg, BinaryOp, DataUpdate, Expr, ExprKind, Graph, NodeId, Place, ProcedureId, Step, Stmt,
+    StmtKind, Sync, TerminatorKind, Type, VarId,
 };
 
 /// The most that an action may change in its entry.
@@ -22,6 +22,8 @@ struct Leaf {
     number: u128,
     place: Place,
     ty: Type,
+    /// It is part of a register, which all actions of the table may use.
+    is_register: bool,
 }
 
 /// A statement of a graph.
@@ -100,6 +102,7 @@ impl<'p> Elaborator<'p> {
         let Some(table) = self.table_in_force else { return };
         let def = &self.p.actions[action];
         let graph = &self.out.procedures[procedure].graph;
+        let is_sum = before == Sync::None && only_adds(graph, &leaves);
         let changed: Vec<Leaf> =
             leaves.into_iter().filter(|leaf| is_written(graph, leaf.place.var)).collect();
         let target = Arg::Table { table: table.id, action: Some(table.element) };
@@ -122,8 +125,16 @@ impl<'p> Elaborator<'p> {
                 if single.is_none() && wanted == Some(Sync::Atomic) {
                     self.report_not_atomic(action);
                 }
+                // What an action calls has been reported already.
+                if !is_sum && wanted == Some(Sync::Sharded) && before != Sync::Sequence {
+                    self.report_not_sharded(action);
+                }
                 self.store_at_ends(procedure, &target, &changed, def.span);
-                if wanted == Some(Sync::None) { Sync::None } else { Sync::Sequence }
+                match wanted {
+                    Some(Sync::None) => Sync::None,
+                    None | Some(Sync::Sharded) if is_sum => Sync::Sharded,
+                    None | Some(Sync::Atomic | Sync::Sequence | Sync::Sharded) => Sync::Sequence,
+                }
             }
         };
         self.syncs.insert((table.id, table.element), sync);
@@ -140,7 +151,8 @@ impl<'p> Elaborator<'p> {
         for var in &self.out.procedures[procedure].params {
             for leaf in ir::layout::leaves(&self.out, &self.out.variables[*var].ty) {
                 if is_register(*var) {
-                    found.push(Leaf { number, place: Place { var: *var, path: leaf.path }, ty: leaf.ty });
+                    let place = Place { var: *var, path: leaf.path };
+                    found.push(Leaf { number, place, ty: leaf.ty, is_register: true });
                 }
                 number += 1;
             }
@@ -158,7 +170,8 @@ impl<'p> Elaborator<'p> {
             let ty = self.out.variables[var].ty.clone();
             for leaf in ir::layout::leaves(&self.out, &ty) {
                 if self.p.vars[*param].is_updatable() {
-                    found.push(Leaf { number, place: Place { var, path: leaf.path }, ty: leaf.ty });
+                    let place = Place { var, path: leaf.path };
+                    found.push(Leaf { number, place, ty: leaf.ty, is_register: false });
                 }
                 number += 1;
             }
@@ -205,7 +218,7 @@ impl<'p> Elaborator<'p> {
         if wanted.is_none() {
             fault(
                 "this is no way to keep changes apart".to_string(),
-                "write \"none\" (one worker has all packets of an entry), \"atomic\" or \"sequence\"",
+                "write \"none\" (one worker has all packets of an entry), \"atomic\", \"sequence\" or \"sharded\"",
             );
         }
         wanted
@@ -222,6 +235,21 @@ impl<'p> Elaborator<'p> {
             )
             .label("is not possible here")
             .note("one value of 8, 16, 32 or 64 bits, of type `bit`, is assigned once, as in `n = n + x` with +, -, &, | or ^, and not read before")
+            .help("write \"sequence\", or remove the annotation"),
+        );
+    }
+
+    fn report_not_sharded(&mut self, action: ActionId) {
+        let def = &self.p.actions[action];
+        let span = annotation(&def.annotations, table_state::SYNC).map_or(def.span, |mark| mark.span);
+        self.faults.push(
+            Diagnostic::new(
+                &codes::TABLE_STATE,
+                span,
+                format!("the changes of action `{}` are not additions alone", def.name),
+            )
+            .label("is not possible here")
+            .note("values of type `bit` are assigned as in `n = n + x` or `n = n - x`, where `x` is no value that actions change, and are not read otherwise; registers are not written")
             .help("write \"sequence\", or remove the annotation"),
         );
     }
@@ -251,7 +279,8 @@ impl<'p> Elaborator<'p> {
 /// The way that `@siding_sync("...")` asks for, if it is one.
 fn asked_sync(annotations: &Annotations) -> Option<Sync> {
     let word = annotation(annotations, table_state::SYNC).and_then(Annotation::string);
-    [Sync::None, Sync::Atomic, Sync::Sequence].into_iter().find(|sync| word == Some(sync.word()))
+    let all = [Sync::None, Sync::Atomic, Sync::Sequence, Sync::Sharded];
+    all.into_iter().find(|sync| word == Some(sync.word()))
 }
 
 /// Returns whether a graph may change a variable.
@@ -336,6 +365,60 @@ fn update_of(value: &Expr, place: &Place) -> Option<(DataUpdate, Expr)> {
         BinaryOp::BitXor => Some((DataUpdate::Xor, operand)),
         _ => None,
     }
+}
+
+/// Returns whether all that a graph does with the values that it changes is to add to them. What it adds depends on none of the
+/// values that actions may change, so the sum is the same in any order.
+fn only_adds(graph: &Graph, leaves: &[Leaf]) -> bool {
+    let is_changed = |leaf: &&Leaf| is_written(graph, leaf.place.var);
+    if leaves.iter().filter(is_changed).any(|leaf| leaf.is_register) {
+        return false;
+    }
+    let meets = |leaf: &Leaf, place: &Place| overlap(&leaf.place, place);
+    let is_addition = |stmt: &StmtKind| {
+        let StmtKind::Assign { place, value } = stmt else { return false };
+        let leaf = leaves.iter().find(|leaf| leaf.place == *place);
+        leaf.is_some_and(|leaf| matches!(leaf.ty, Type::Bit(_)))
+            && is_sum_with(value, place, &|read| !leaves.iter().any(|leaf| meets(leaf, read)))
+    };
+    let changes = |place: &Place| leaves.iter().filter(is_changed).any(|leaf| meets(leaf, place));
+    graph.nodes.iter().all(|(_, node)| {
+        let mut is_free = true;
+        node.terminator.kind.for_each_access(&mut |_, place| is_free &= !changes(place));
+        for stmt in node.stmts.iter().filter(|stmt| !is_addition(&stmt.kind)) {
+            stmt.for_each_access(&mut |_, place| is_free &= !changes(place));
+        }
+        is_free
+    })
+}
+
+/// Returns whether a value is the one of a place, to which others are added that read only places that `is_free` allows.
+fn is_sum_with(value: &Expr, place: &Place, is_free: &dyn Fn(&Place) -> bool) -> bool {
+    let reads_free = |e: &Expr| {
+        let mut all = true;
+        e.for_each_read(&mut |read| all &= is_free(read));
+        all
+    };
+    match &value.kind {
+        ExprKind::Read(read) => read == place,
+        ExprKind::Binary(BinaryOp::Add, left, right) => {
+            (is_sum_with(left, place, is_free) && reads_free(right))
+                || (is_sum_with(right, place, is_free) && reads_free(left))
+        }
+        ExprKind::Binary(BinaryOp::Sub, left, right) => {
+            is_sum_with(left, place, is_free) && reads_free(right)
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether two places may have a part in common.
+fn overlap(one: &Place, other: &Place) -> bool {
+    let differ = |pair: (&Step, &Step)| match pair {
+        (Step::Field(a), Step::Field(b)) | (Step::Element(a), Step::Element(b)) => a != b,
+        _ => false,
+    };
+    one.var == other.var && !one.path.iter().zip(&other.path).any(differ)
 }
 
 /// Returns whether one statement may run before another one.

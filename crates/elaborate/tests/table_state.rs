@@ -686,16 +686,17 @@ fn n24_psa_and_programs_with_two_arguments() {
 
 /// The choice for the first action of a table of this action.
 fn sync(marks: &str, parameter: &str, body: &str) -> ir::Sync {
-    let actions = format!("{marks} action count({parameter}) {{ {body} }}");
-    let program =
-        elaborate(&program(&actions, &table(EXACT, "count; NoAction;", "default_action = NoAction();")));
-    first(&program).actions[0].sync
+    let declared = "struct Pair { bit<8> one; bit<24> other; } bit<32> hash(in bit<32> x) { return x * 3; }";
+    let add = "action add(inout bit<32> x) { x = x + 1; }";
+    let actions = format!("{add} {marks} action count({parameter}) {{ {body} }}");
+    let table = table(EXACT, "count; NoAction;", "default_action = NoAction();");
+    first(&elaborate(&whole(declared, &actions, &table, "t.apply();"))).actions[0].sync
 }
 
 #[test]
 fn u05_the_choice_follows_what_the_action_does() {
-    use ir::Sync::{Atomic, None, Sequence};
-    let n32 = "@__ref bit<32> n";
+    use ir::Sync::{Atomic, None, Sequence, Sharded};
+    let (n32, two) = ("@__ref bit<32> n", "@__ref bit<32> n, @__ref bit<32> m");
     let cases = [
         (n32, "n = n + 1;", Atomic),
         (n32, "n = 1 + n;", Atomic),
@@ -716,15 +717,38 @@ fn u05_the_choice_follows_what_the_action_does() {
         (n32, "n = 1 - n;", Sequence),
         (n32, "n = n + n;", Sequence),
         (n32, "n[7:0] = 1;", Sequence),
-        (n32, "n = n + 1; n = n + 1;", Sequence),
         (n32, "for (bit<8> i in 8w0..3) { hdr.h.b = (bit<16>)n; n = n + 1; }", Sequence),
-        (n32, "for (bit<8> i in 8w0..3) { n = n + 1; }", Sequence),
-        ("@__ref bit<24> n", "n = n + 1;", Sequence),
         ("@__ref int<32> n", "n = n + 1;", Sequence),
-        ("@__ref bit<128> n", "n = n + 1;", Sequence),
-        ("@__ref bit<32> n, @__ref bit<32> m", "n = n + 1; m = m + 1;", Sequence),
         // Only what changes counts.
-        ("@__ref bit<32> n, @__ref bit<32> m", "n = n + m;", Atomic),
+        (two, "n = n + m;", Atomic),
+        // Additions that no operation of a machine makes.
+        (n32, "n = n + 1; n = n + 1;", Sharded),
+        (n32, "n = n + (bit<32>)hdr.h.a - 3; n = (bit<32>)hdr.h.b + (2 + n);", Sharded),
+        (n32, "if (hdr.h.a == 1) { n = n + 1; } else { n = n - 1; }", Sharded),
+        (n32, "for (bit<8> i in 8w0..3) { n = n + (bit<32>)i; }", Sharded),
+        (n32, "n = n + 1; if (hdr.h.a == 1) { exit; } n = n + 1;", Sharded),
+        ("@__ref bit<24> n", "n = n + 1;", Sharded),
+        ("@__ref bit<128> n", "n = n + 1;", Sharded),
+        ("@__ref bit<24> n, bit<24> step", "n = n + step;", Sharded),
+        (two, "n = n + 1; m = m + 1;", Sharded),
+        ("@__ref Pair p", "p.one = p.one + 1; p.other = p.other - 2;", Sharded),
+        // They are read elsewhere, or what is added depends on one of them.
+        (two, "n = n + 1; m = m + 1; hdr.h.b = (bit<16>)n;", Sequence),
+        (two, "n = n + 1; m = m + n;", Sequence),
+        (two, "n = n + 1; n = n + m;", Sequence),
+        (two, "n = n + 1; if (m == 0) { m = m + 1; }", Sequence),
+        (two, "n = n + 1; m = m | 1;", Sequence),
+        (two, "n = n + 1; m = m;", Sharded),
+        (two, "n = n + 1; m = 0 - m;", Sequence),
+        (n32, "n = n + 1; n = n + 1; hdr.h.b = (bit<16>)hash(n);", Sequence),
+        (n32, "add(n); n = n + 1;", Sequence),
+        ("@__ref Pair p", "p.one = p.one + (bit<8>)p.other;", Sequence),
+        ("@__ref Pair p", "p.one = p.one + 1; p = { 1, 2 };", Sequence),
+        ("@__ref bit<24> n", "n = n + 1; n[7:0] = 1;", Sequence),
+        ("@__ref bit<24> n", "n = n + n;", Sequence),
+        ("@__ref bit<24> n", "n = n + (n - 1);", Sequence),
+        ("@__ref bit<24> n, @__ref bit<8> m", "n = n + (bit<24>)m;", Sequence),
+        ("@__ref bit<24> n", "n = n |+| 1;", Sequence),
     ];
     for (parameter, body, expected) in cases {
         assert_eq!(sync("", parameter, body), expected, "{parameter}: {body}");
@@ -745,6 +769,39 @@ fn u05_a_program_asks_for_another_choice() {
         &of("@siding_sync(\"atomic\")", n, "n = n * 3;"),
         "P2323: the changes of action `count` are not one operation",
     );
+    for (parameter, body) in [(n, adds), (n, "n = n + 1; n = n - 1;"), ("@__ref bit<7> n", adds)] {
+        assert_eq!(
+            sync("@siding_sync(\"sharded\")", parameter, body),
+            ir::Sync::Sharded,
+            "{parameter}: {body}"
+        );
+        assert_eq!(
+            sync("@siding_sync(\"sequence\")", parameter, body),
+            ir::Sync::Sequence,
+            "{parameter}: {body}"
+        );
+        assert_eq!(sync("@siding_sync(\"none\")", parameter, body), ir::Sync::None, "{parameter}: {body}");
+    }
+    for body in ["n = n + 1; hdr.h.b = (bit<16>)n;", "n = 7;", "n = n ^ 1;", "n = n + n;"] {
+        refused(
+            &of("@siding_sync(\"sharded\")", n, body),
+            "P2323: the changes of action `count` are not additions alone",
+        );
+    }
+    let actions = format!(
+        "DirectRegister<bit<32>>() r; @siding_sync(\"sharded\") action count({n}) {{ {adds} r.write(1); }}"
+    );
+    refused(
+        &program(&actions, &table(EXACT, "count; NoAction;", "default_action = NoAction(); registers = r;")),
+        "P2323: the changes of action `count` are not additions alone",
+    );
+    // An action that only reads a register, and one whose table has it.
+    for body in ["n = n + r.read(); n = n + 1;", "n = n + 1; n = n + 1;"] {
+        let actions = format!("DirectRegister<bit<32>>() r; action count({n}) {{ {body} }}");
+        let table = table(EXACT, "count; NoAction;", "default_action = NoAction(); registers = r;");
+        let chosen = first(&elaborate(&program(&actions, &table))).actions[0].sync;
+        assert_eq!(chosen == ir::Sync::Sharded, !body.contains("read"), "{body}");
+    }
     for word in ["\"lock\"", "", "1"] {
         let fault = "P2323: this is no way to keep changes apart";
         refused(&of(&format!("@siding_sync({word})"), n, adds), fault);

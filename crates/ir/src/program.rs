@@ -230,6 +230,8 @@ pub enum Sync {
     Atomic,
     /// A count that is odd while an action has the entry for itself.
     Sequence,
+    /// Each worker adds to a part of its own, and readers add the parts up.
+    Sharded,
 }
 
 impl Sync {
@@ -239,6 +241,7 @@ impl Sync {
             Sync::None => "none",
             Sync::Atomic => "atomic",
             Sync::Sequence => "sequence",
+            Sync::Sharded => "sharded",
         }
     }
 }

@@ -93,7 +93,7 @@ fn u5_the_compiler_chooses_for_each_action() {
             ("mark", Sync::Atomic),
             ("keep_last", Sync::Atomic),
             ("saturate", Sync::Sequence),
-            ("add_narrow", Sync::Sequence),
+            ("add_narrow", Sync::Sharded),
             ("add_in_sequence", Sync::Sequence),
             ("add_alone", Sync::None),
             ("read", Sync::None),

@@ -51,6 +51,8 @@ SD_LOCAL void sd_flow_show(const struct sd_table *t, struct sd_flow_entry *e, ui
     struct sd_flow_entry *to = (struct sd_flow_entry *)(void *)(t->flow_copies + (size_t)copy * n_bytes);
     memcpy(sd_flow_key(to), sd_flow_key(e), t->type->key_bytes);
     sd_data_copy(t, sd_flow_data(t->flow.shape, to), sd_flow_data(t->flow.shape, e), t->type->data_bytes);
+    for (uint32_t i = 0; t->flow_shards && i < t->n_workers; i++)
+        sd_shard_add(t, action, sd_flow_shard(t, t->type, t->flow.shape, e, i), e->n_uses, sd_flow_data(t->flow.shape, to));
     *view = (struct sd_entry_view){
         .handle = handle,
         .value = sd_flow_key(to),

@@ -42,20 +42,43 @@ SD_ALWAYS_INLINE void sd_flow_lookup_prefetch_entry(const struct sd_table *t, co
     sd_flow_prefetch_entry(&t->flow, sd_flow_table_shape(t, type, key_bytes), state->hash);
 }
 
+/* The number of an entry's slot: its bucket's entries come one after the other. */
+SD_ALWAYS_INLINE uint64_t sd_flow_slot(const struct sd_flow *t, struct sd_flow_shape shape, const struct sd_flow_entry *e)
+{
+    uint32_t bucket_bytes = sd_flow_bucket_bytes(shape);
+    size_t at = (size_t)((const uint8_t *)e - t->buckets);
+    return at / bucket_bytes * SD_FLOW_SLOTS + (at % bucket_bytes - SD_EXACT_TAGS_BYTES) / sd_flow_entry_bytes(shape);
+}
+
+/* A worker's shard of an entry, in tables with shards. */
+SD_ALWAYS_INLINE struct sd_shard *sd_flow_shard(const struct sd_table *t, const struct sd_table_type *type,
+                                                struct sd_flow_shape shape, const struct sd_flow_entry *e, uint32_t worker)
+{
+    uint8_t *shards = t->flow_shards + worker * t->flow_shards_bytes;
+    return (struct sd_shard *)(void *)(shards + sd_flow_slot(&t->flow, shape, e) * sd_shard_bytes(type));
+}
+
+/* Prefetches the shard of the entry that the tags at home lead to. */
 SD_ALWAYS_INLINE void sd_flow_lookup_prefetch_record(const struct sd_worker *w, const struct sd_table *t,
                                                      const struct sd_table_type *type, const void *key,
                                                      uint32_t key_bytes, struct sd_lookup_state *state)
 {
-    (void)w, (void)t, (void)type, (void)key, (void)key_bytes, (void)state;
+    (void)key;
+    if (!sd_table_has_shards(t, type))
+        return;
+    struct sd_flow_shape shape = sd_flow_table_shape(t, type, key_bytes);
+    uint8_t *bucket = sd_flow_bucket(&t->flow, shape, sd_flow_home(&t->flow, state->hash));
+    uint32_t lanes = sd_exact_match(bucket, (uint16_t)state->hash);
+    if (!lanes)
+        return;
+    const struct sd_flow_entry *e = sd_flow_entry(shape, bucket, sd_exact_lane(lanes));
+    __builtin_prefetch(sd_flow_shard(t, type, shape, e, w->index), 1);
 }
 
 /* The name of an entry: its slot and how many entries the slot has had. */
 SD_INLINE uint64_t sd_flow_handle(const struct sd_flow *t, const struct sd_flow_entry *e)
 {
-    uint32_t bucket_bytes = sd_flow_bucket_bytes(t->shape);
-    size_t at = (size_t)((const uint8_t *)e - t->buckets);
-    uint64_t slot = at / bucket_bytes * SD_FLOW_SLOTS + (at % bucket_bytes - SD_EXACT_TAGS_BYTES) / sd_flow_entry_bytes(t->shape);
-    return slot << 32 | e->n_uses;
+    return sd_flow_slot(t, t->shape, e) << 32 | e->n_uses;
 }
 
 /* A worker's cell of the direct counter; that behind the last worker is the control plane's. */

@@ -35,6 +35,19 @@ SD_LOCAL struct sd_flow_shape sd_flow_full_shape(const struct sd_table *t)
     return shape;
 }
 
+/* Memory for the shards of all slots, as that of the entries is made. False when it is short. */
+SD_LOCAL bool sd_flow_shards_init(struct sd_table *t)
+{
+    if (!sd_table_has_shards(t, t->type))
+        return true;
+    uint64_t n_slots = (uint64_t)t->flow.n_buckets * SD_FLOW_SLOTS;
+    t->flow_shards_bytes = sd_round_up(n_slots * sd_shard_bytes(t->type), SD_LINE_BYTES);
+    t->flow_shards = sd_map_large(t->n_workers * t->flow_shards_bytes);
+    if (t->flow_shards && t->n_workers * t->flow_shards_bytes <= SD_FLOW_POPULATED_BYTES_MAX)
+        sd_populate(t->flow_shards, t->n_workers * t->flow_shards_bytes);
+    return t->flow_shards != NULL;
+}
+
 SD_LOCAL bool sd_flow_table_init(struct sd_table *t, uint64_t seed)
 {
     const struct sd_table_type *type = t->type;
@@ -46,6 +59,7 @@ SD_LOCAL bool sd_flow_table_init(struct sd_table *t, uint64_t seed)
     t->flow_writers = sd_alloc_lines(t->n_workers + 1, sizeof *t->flow_writers);
     t->flow_copies = calloc(SD_FLOW_N_COPIES, sd_flow_entry_bytes(shape));
     bool is_made = t->flow_writers && t->flow_copies && sd_flow_init(&t->flow, shape, seed, (uint32_t)type->size, t->epochs);
+    is_made = is_made && sd_flow_shards_init(t);
     int64_t n_at_once = sd_flow_n_at_once(type->size, t->n_workers);
     for (uint32_t i = 0; is_made && i <= t->n_workers; i++)
         is_made = sd_flow_writer_init(&t->flow_writers[i], i < t->n_workers ? n_at_once : 1, type->key_bytes);
@@ -59,12 +73,14 @@ SD_LOCAL void sd_flow_table_free(struct sd_table *t)
         sd_flow_writer_free(&t->flow_writers[i]);
     free(t->flow_writers);
     free(t->flow_copies);
+    sd_unmap_large(t->flow_shards, t->n_workers * t->flow_shards_bytes);
     sd_flow_free(&t->flow);
 }
 
 SD_LOCAL uint32_t sd_flow_touched_bytes(const struct sd_table *t)
 {
-    return sd_flow_entry_bytes(sd_flow_full_shape(t)) + SD_EXACT_TAGS_BYTES;
+    uint32_t shard_bytes = sd_table_has_shards(t, t->type) ? (uint32_t)sd_shard_bytes(t->type) : 0;
+    return sd_flow_entry_bytes(sd_flow_full_shape(t)) + SD_EXACT_TAGS_BYTES + shard_bytes;
 }
 
 static const SD_UNUSED struct sd_structure_ops sd_flow_structure_ops = {

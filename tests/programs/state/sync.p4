@@ -51,13 +51,14 @@ control I(inout Headers headers, inout Metadata meta, inout standard_metadata_t 
         last = headers.request.result;
     }
 
-    // In sequence: the value is read before, it has no width of the machine, or there are two of them.
+    // In sequence: the value is read before.
     action saturate(@__ref bit<32> n) {
         if (n < 1000) {
             n = n + 1;
         }
     }
 
+    // Sharded: it is only added to, and has no width of the machine.
     action add_narrow(@__ref bit<24> n) {
         n = n + 1;
     }

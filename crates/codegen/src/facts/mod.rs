@@ -18,6 +18,7 @@ pub(crate) mod steps;
 pub(crate) mod storage;
 pub(crate) mod table_kind;
 pub(crate) mod trace_points;
+pub(crate) mod updates;
 pub(crate) mod weight;
 
 use arch::{BlockRole, FieldRole};
@@ -31,6 +32,7 @@ use steps::Steps;
 use storage::Storage;
 use table_kind::TableKind;
 use trace_points::TracePoints;
+use updates::Update;
 
 /// Which code is written: it decides which packets have a path of their own and which fields stay in the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +75,8 @@ pub(crate) struct Facts {
     pub(crate) trace_points: TracePoints,
     /// By the number of the table.
     pub(crate) tables: Vec<TableKind>,
+    /// By the number of the table, then by that of the action.
+    pub(crate) updates: Vec<Vec<Update>>,
     /// By the number of the procedure.
     pub(crate) ends: Vec<Ends>,
     /// By the number of the block: the packet may end in it, other than by a parser's reject.
@@ -122,6 +126,7 @@ impl Facts {
             calls,
             trace_points: if is_traced { TracePoints::new(program) } else { TracePoints::default() },
             tables: program.tables.iter().map(|(_, table)| TableKind::of(table)).collect(),
+            updates: updates::updates(program, is_traced),
             block_stops: ends::block_stops(program, &ends),
             ends,
             weight,

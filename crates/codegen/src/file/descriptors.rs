@@ -113,17 +113,27 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
             .collect();
         let key_types = array("struct sd_key_type", &format!("{name}__keys"), &key_items, out);
         let mut actions = Vec::new();
-        let mut data_max = 0;
-        for (i, action) in table.actions.iter().enumerate() {
+        let (mut data_max, mut sharded_max) = (0, 0);
+        for (i, (action, update)) in table.actions.iter().zip(&cx.facts.updates[n]).enumerate() {
             let leaves = tables::data_leaves(cx, action.procedure);
             let (_, bytes) = packed(&leaves);
             data_max = data_max.max(bytes);
             let params = values_array(&format!("{name}__data_{i}"), &leaves, out);
+            let items: Vec<String> = (value_items(&leaves).into_iter().enumerate())
+                .filter(|(number, _)| update.sharded.contains(number))
+                .map(|(_, item)| item)
+                .collect();
+            let sharded = array("struct sd_value_type", &format!("{name}__sharded_{i}"), &items, out);
+            if !items.is_empty() {
+                sharded_max = sharded_max.max(bytes);
+            }
             actions.push(row(&[
                 ("name", string(&action.name)),
                 ("n_params", leaves.len().to_string()),
                 ("params", params),
                 ("data_bytes", bytes.to_string()),
+                ("n_sharded", items.len().to_string()),
+                ("sharded", sharded.to_string()),
             ]));
         }
         let action_types = array("struct sd_action_type", &format!("{name}__actions"), &actions, out);
@@ -167,6 +177,7 @@ fn tables(cx: &Cx<'_>, out: &mut Code) -> Array {
                 ("deletes", flag(table.timeout == Timeout::Delete)),
                 ("evicts", flag(table.add_on_miss.is_some_and(|add| add.when_full == WhenFull::Oldest))),
                 ("updates_data", flag(table.updates_data)),
+                ("sharded_bytes", sharded_max.to_string()),
                 ("restarts_on_hit", flag(table.timeout != Timeout::Never && table.restarts_on_hit)),
             ],
             vec![
@@ -390,10 +401,13 @@ fn values_array(name: &str, leaves: &[Type], out: &mut Code) -> String {
     if leaves.is_empty() {
         return "NULL".to_string();
     }
+    array("struct sd_value_type", name, &value_items(leaves), out).to_string()
+}
+
+/// Values that lie one after the other.
+fn value_items(leaves: &[Type]) -> Vec<String> {
     let (offsets, _) = packed(leaves);
-    let all: Vec<String> =
-        offsets.iter().zip(leaves).map(|(at, ty)| value_type(&at.to_string(), ty)).collect();
-    array("struct sd_value_type", name, &all, out).to_string()
+    offsets.iter().zip(leaves).map(|(at, ty)| value_type(&at.to_string(), ty)).collect()
 }
 
 fn unit_of(program: &Program, object: &ir::Object, default: &'static str) -> &'static str {

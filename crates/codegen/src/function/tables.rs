@@ -2,6 +2,7 @@
 
 use crate::facts::keys::matched;
 use crate::facts::storage::StorageClass;
+use crate::facts::updates::Update;
 use crate::function::cx::Cx;
 use crate::function::externs::{has_cells_on_call, packed_member, selector_algorithm};
 use crate::function::func::Func;
@@ -588,7 +589,8 @@ enum RunAs {
 
 /// The cases of a switch over the actions of a table.
 fn action_cases(cx: &Cx<'_>, id: TableId, run_as: RunAs, out: &mut Code) {
-    for (i, action) in cx.program.tables[id].actions.iter().enumerate() {
+    let actions = cx.program.tables[id].actions.iter().zip(&cx.facts.updates[index(id)]);
+    for (i, (action, update)) in actions.enumerate() {
         if action.is_group_action != (run_as == RunAs::Group) {
             continue;
         }
@@ -597,7 +599,7 @@ fn action_cases(cx: &Cx<'_>, id: TableId, run_as: RunAs, out: &mut Code) {
         let brace = if declares { " {" } else { "" };
         out.line(format!("case {}:{brace}", cx.names.actions(id)[i]));
         out.indent();
-        run_action(cx, id, action, run_as, out);
+        run_action(cx, id, (action, update), run_as, out);
         out.dedent();
         if declares {
             out.line("}");
@@ -605,7 +607,13 @@ fn action_cases(cx: &Cx<'_>, id: TableId, run_as: RunAs, out: &mut Code) {
     }
 }
 
-fn run_action(cx: &Cx<'_>, table: TableId, action: &TableAction, run_as: RunAs, out: &mut Code) {
+fn run_action(
+    cx: &Cx<'_>,
+    table: TableId,
+    (action, update): (&TableAction, &Update),
+    run_as: RunAs,
+    out: &mut Code,
+) {
     let procedure = action.procedure;
     let block = cx.program.tables[table].block;
     let callee = &cx.program.procedures[procedure];
@@ -617,25 +625,32 @@ fn run_action(cx: &Cx<'_>, table: TableId, action: &TableAction, run_as: RunAs, 
             RunAs::Group => "found->group_action",
             RunAs::Selected => "found",
         };
-        out.line(format!("const {data} *d = (const {data} *){found}->data;"));
+        if update.sharded.len() < names.len() {
+            out.line(format!("const {data} *d = (const {data} *){found}->data;"));
+        }
         let number = cx.names.table_number(table);
-        match action.sync {
+        match update.sync {
             Sync::Sequence => out.line(format!("sd_data_begin_update(w, {number}, {found}->data);")),
+            Sync::Sharded => {
+                let own = format!("sd_table_begin_sharded(w, {}, {found})", cx.table_arguments(table));
+                out.line(format!("const {data} *own = (const {data} *){own};"));
+            }
             Sync::None | Sync::Atomic if cx.program.tables[table].updates_data => {
                 out.line(format!("sd_data_offer(w, {number}, {found}->data);"));
             }
             Sync::None | Sync::Atomic => {}
         }
-        let mut names = names.iter();
+        let mut names = names.iter().enumerate();
         for var in &callee.params {
             let ty = &cx.program.variables[*var].ty;
             for leaf in leaves(cx.program, ty) {
-                let Some(name) = names.next() else { continue };
+                let Some((number, name)) = names.next() else { continue };
+                let from = if update.sharded.contains(&number) { "own" } else { "d" };
                 if matches!(cx.facts.storage.class(*var), StorageClass::Param(_)) {
-                    arguments.push_str(&format!(", d->{name}"));
+                    arguments.push_str(&format!(", {from}->{name}"));
                 } else {
                     let path = cx.leaf_path(ty, &leaf);
-                    out.line(format!("{}{path} = d->{name};", cx.facts.storage.path(*var)));
+                    out.line(format!("{}{path} = {from}->{name};", cx.facts.storage.path(*var)));
                 }
             }
         }
@@ -646,7 +661,7 @@ fn run_action(cx: &Cx<'_>, table: TableId, action: &TableAction, run_as: RunAs, 
     }
     let call = format!("{}({arguments})", cx.procedure_name(procedure));
     // From the first read of the data to the last write.
-    let is_update = action.sync == Sync::Sequence;
+    let is_update = matches!(update.sync, Sync::Sequence | Sync::Sharded);
     if is_update && cx.ends(procedure).is_plain() {
         out.line(format!("{call};"));
         out.line(format!("sd_data_end_update(w, {});", cx.names.table_number(table)));

@@ -464,6 +464,7 @@ impl<'t> Declarations<'t> {
                         sync: match self.code.cursor.eat_word("sync") {
                             false => Sync::None,
                             true if self.code.cursor.eat_word("atomic") => Sync::Atomic,
+                            true if self.code.cursor.eat_word("sharded") => Sync::Sharded,
                             true => {
                                 self.code.cursor.expect_word("sequence")?;
                                 Sync::Sequence

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 17;
+pub const VERSION: u32 = 18;
 
 /// The symbol that a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
@@ -262,14 +262,16 @@ mirrors! {
         is_biased: u32,
     }
 
-    struct ActionType = "sd_action_type", 32 bytes {
+    struct ActionType = "sd_action_type", 40 bytes {
         name: *const c_char,
         n_params: u32,
         params: *const ValueType,
         data_bytes: u32,
+        n_sharded: u32,
+        sharded: *const ValueType,
     }
 
-    struct TableType = "sd_table_type", 120 bytes {
+    struct TableType = "sd_table_type", 128 bytes {
         name: *const c_char,
         n_keys: u32,
         keys: *const KeyType,
@@ -288,6 +290,7 @@ mirrors! {
         deletes: u32,
         evicts: u32,
         updates_data: u32,
+        sharded_bytes: u32,
         restarts_on_hit: u32,
         structure: u32,
         entries_are_inline: u32,
