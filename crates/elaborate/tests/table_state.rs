@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{ACCEPT, check_errors, elaborate, try_elaborate, v1model};
+use common::{ACCEPT, check_errors, elaborate, faults_of, try_elaborate, v1model};
 use ir::Program;
 
 /// A v1model program with these declarations, a control with these actions and one table, and statements that apply it.
@@ -31,6 +31,15 @@ const EXACT: &str = "hdr.h.c: exact;";
 const LISTED: &str = "store; @defaultonly learn;";
 const ADD_ON_MISS: &str = "default_action = learn(); add_on_miss = true;";
 const ENDS: &str = "idle_timeout_with_auto_delete = true;";
+
+/// All that the only fault of a program says.
+fn texts_of(text: &str) -> Vec<String> {
+    let faults = faults_of(text);
+    let [fault] = faults.as_slice() else { panic!("{faults:?}") };
+    let label = fault.primary.text.to_string();
+    let more = fault.notes.iter().chain(&fault.helps).map(ToString::to_string);
+    [fault.message.to_string(), label].into_iter().chain(more).collect()
+}
 
 fn refused(text: &str, fault: &str) {
     let faults = match check_errors(text) {
@@ -782,6 +791,17 @@ fn u05_a_program_asks_for_another_choice() {
         );
         assert_eq!(sync("@siding_sync(\"none\")", parameter, body), ir::Sync::None, "{parameter}: {body}");
     }
+    let texts = texts_of(&of("@siding_sync(\"sharded\")", n, "n = n * 3;"));
+    assert_eq!(
+        texts,
+        [
+            "the changes of action `count` are not additions alone",
+            "is not possible here",
+            "values of type `bit` are assigned as in `n = n + x` or `n = n - x`, where `x` is no value that actions change, \
+             and are not read otherwise; registers are not written",
+            "write \"sequence\", or remove the annotation",
+        ]
+    );
     for body in ["n = n + 1; hdr.h.b = (bit<16>)n;", "n = 7;", "n = n ^ 1;", "n = n + n;"] {
         refused(
             &of("@siding_sync(\"sharded\")", n, body),

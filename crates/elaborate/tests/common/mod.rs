@@ -37,6 +37,14 @@ pub fn elaborate_for(text: &str, purpose: Purpose) -> Result<Program, Vec<String
     Ok(program)
 }
 
+/// The faults of a program that the checker accepts.
+#[allow(dead_code, reason = "not every test needs it")]
+pub fn faults_of(text: &str) -> Vec<diagnostics::Diagnostic> {
+    let parsed = syntax::parse("test.p4", text.to_string(), &Includes, &syntax::Options::default());
+    let checked = check::check(parsed, &check::Options::default());
+    elaborate::elaborate(&checked.program).err().unwrap_or_default()
+}
+
 /// The errors of the checker.
 #[allow(dead_code, reason = "not every test needs it")]
 pub fn check_errors(text: &str) -> Vec<String> {
