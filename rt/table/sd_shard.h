@@ -22,7 +22,8 @@ SD_ALWAYS_INLINE const uint8_t *sd_shard_begin(struct sd_worker *w, uint32_t tab
     uint8_t *data = sd_shard_data(shard);
     w->direct[table].data = data;
     w->direct[table].sequence = &shard->sequence;
-    __atomic_store_n(&shard->sequence, __atomic_load_n(&shard->sequence, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+    /* It is odd already if the worker's last change has not ended: code that crashed. */
+    __atomic_store_n(&shard->sequence, __atomic_load_n(&shard->sequence, __ATOMIC_RELAXED) | 1, __ATOMIC_RELAXED);
     sd_data_fence(__ATOMIC_RELEASE);
     if (SD_UNLIKELY(__atomic_load_n(&shard->n_uses, __ATOMIC_RELAXED) != n_uses)) {
         for (uint32_t i = 0; i < type->sharded_bytes; i += sizeof(uint64_t))

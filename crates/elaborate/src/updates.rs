@@ -370,25 +370,24 @@ fn update_of(value: &Expr, place: &Place) -> Option<(DataUpdate, Expr)> {
 /// Returns whether all that a graph does with the values that it changes is to add to them. What it adds depends on none of the
 /// values that actions may change, so the sum is the same in any order.
 fn only_adds(graph: &Graph, leaves: &[Leaf]) -> bool {
-    let is_changed = |leaf: &&Leaf| is_written(graph, leaf.place.var);
-    if leaves.iter().filter(is_changed).any(|leaf| leaf.is_register) {
+    let changed: Vec<&Leaf> = leaves.iter().filter(|leaf| is_written(graph, leaf.place.var)).collect();
+    if changed.iter().any(|leaf| leaf.is_register) {
         return false;
     }
-    let meets = |leaf: &Leaf, place: &Place| overlap(&leaf.place, place);
+    let is_free = |place: &Place| !leaves.iter().any(|leaf| overlap(&leaf.place, place));
     let is_addition = |stmt: &StmtKind| {
         let StmtKind::Assign { place, value } = stmt else { return false };
-        let leaf = leaves.iter().find(|leaf| leaf.place == *place);
-        leaf.is_some_and(|leaf| matches!(leaf.ty, Type::Bit(_)))
-            && is_sum_with(value, place, &|read| !leaves.iter().any(|leaf| meets(leaf, read)))
+        let leaf = changed.iter().find(|leaf| leaf.place == *place);
+        leaf.is_some_and(|leaf| matches!(leaf.ty, Type::Bit(_))) && is_sum_with(value, place, &is_free)
     };
-    let changes = |place: &Place| leaves.iter().filter(is_changed).any(|leaf| meets(leaf, place));
+    let is_changed = |place: &Place| changed.iter().any(|leaf| overlap(&leaf.place, place));
     graph.nodes.iter().all(|(_, node)| {
-        let mut is_free = true;
-        node.terminator.kind.for_each_access(&mut |_, place| is_free &= !changes(place));
+        let mut only_adds = true;
+        node.terminator.kind.for_each_access(&mut |_, place| only_adds &= !is_changed(place));
         for stmt in node.stmts.iter().filter(|stmt| !is_addition(&stmt.kind)) {
-            stmt.for_each_access(&mut |_, place| is_free &= !changes(place));
+            stmt.for_each_access(&mut |_, place| only_adds &= !is_changed(place));
         }
-        is_free
+        only_adds
     })
 }
 
