@@ -23,8 +23,8 @@ struct sd_direct {
     struct sd_count *count;
     struct sd_meter *meter;
     struct sd_colour_counts *colours;
-    /* What the action whose entry was found writes, in tables whose actions change data: the data of the entry, or the worker's
-       part of them (sd_shard.h); and the count that is odd meanwhile. */
+    /* In tables whose actions change data: the data that the running action writes, which are those of its entry or the worker's
+       part of them (sd_shard.h), and the count that is odd meanwhile. */
     uint8_t *data;
     uint32_t *sequence;
 };

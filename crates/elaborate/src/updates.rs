@@ -125,7 +125,7 @@ impl<'p> Elaborator<'p> {
                 if single.is_none() && wanted == Some(Sync::Atomic) {
                     self.report_not_atomic(action);
                 }
-                // What an action calls has been reported already.
+                // A fault of an action that this one calls has been reported.
                 if !is_sum && wanted == Some(Sync::Sharded) && before != Sync::Sequence {
                     self.report_not_sharded(action);
                 }

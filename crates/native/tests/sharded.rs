@@ -9,7 +9,10 @@ use control::{
 };
 use interp::Silent;
 use ir::{Bits, Match, Sync, TableId};
-use native::{BuildOptions, BurstPath, Instance, InstanceOptions, Native, Pipeline, build, native_device};
+use native::{
+    BuildOptions, BurstPath, CompileOptions, Instance, InstanceOptions, Native, Optimise, Pipeline, Trace,
+    build, native_device,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,6 +32,12 @@ struct Program {
 
 impl Program {
     fn new() -> Program {
+        let dir = TestDir::new();
+        let options = BuildOptions { compile: dir.options(), ..Default::default() };
+        Program::build(dir, &options)
+    }
+
+    fn build(dir: TestDir, options: &BuildOptions) -> Program {
         let path = "../../tests/programs/state/u05_sharded.p4";
         let source = driver::read_source(&Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
         let mut checked = driver::check(&source, &driver::FileLoader::default(), &driver::Options::default());
@@ -36,9 +45,7 @@ impl Program {
         let runnable = runnable.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
         let schema = Arc::new(Schema::new(&runnable.control_plane.p4info).unwrap());
         let ir = Arc::new(runnable.program);
-        let dir = TestDir::new();
-        let options = BuildOptions { compile: dir.options(), ..Default::default() };
-        let pipeline = build(&ir, &checked.sources, &options).unwrap();
+        let pipeline = build(&ir, &checked.sources, options).unwrap();
         Program { ir, schema, pipeline, _dir: dir }
     }
 
@@ -166,9 +173,30 @@ fn u5_what_only_adds_is_sharded() {
     assert_eq!(chosen("I.defaults"), [Sync::Sharded]);
 }
 
+/// Both compilers, where they are there, optimise the code and warn of nothing; nor do they in code that is traced.
+#[test]
+fn u5_code_has_no_warnings() {
+    let is_there = |compiler: &&str| std::process::Command::new(compiler).arg("--version").output().is_ok();
+    let compilers: Vec<&str> = ["gcc", "clang"].into_iter().filter(is_there).collect();
+    assert!(!compilers.is_empty());
+    let cache = TestDir::new();
+    for (compiler, trace) in compilers.into_iter().flat_map(|name| [(name, Trace::Off), (name, Trace::On)]) {
+        let compile = CompileOptions {
+            compiler: Some(compiler.into()),
+            optimise: Optimise::Little,
+            trace,
+            program_flags: ["-Wall", "-Wextra", "-Werror"].map(String::from).to_vec(),
+            ..cache.options()
+        };
+        Program::build(TestDir::new(), &BuildOptions { compile, ..Default::default() });
+    }
+}
+
 #[test]
 fn u5_no_addition_of_two_workers_is_lost() {
-    let program = Program::new();
+    let dir = TestDir::new();
+    let compile = CompileOptions { optimise: Optimise::Most, ..dir.options() };
+    let program = Program::build(dir, &BuildOptions { compile, ..Default::default() });
     let mut interpreted = program.interpreter();
     let learned = [3, 7];
     let packet = |[table, key]: [u8; 2]| [table, key, 0, N_ADDED as u8];
