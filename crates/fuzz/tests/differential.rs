@@ -54,6 +54,22 @@ fn all_constructs_are_written() {
     assert!(missing.is_empty(), "hardly any program has {missing:?}");
 }
 
+/// Of tables that packets write the generator makes actions for each way in which workers keep changes apart.
+#[test]
+fn actions_change_entries_in_all_ways() {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let (corpus, source) = (Corpus::default(), Source { seed: SEED, n_generated: 300, ..Source::default() });
+    for index in 0..source.len() {
+        let sample = source.sample(index, &corpus).unwrap_or_else(|why| panic!("{index}: {why:?}"));
+        for action in sample.compiled.program.tables.iter().flat_map(|(_, table)| &table.actions) {
+            *counts.entry(action.sync.word()).or_default() += 1;
+        }
+    }
+    for way in [ir::Sync::Atomic, ir::Sync::Sequence, ir::Sync::Sharded] {
+        assert!(counts.get(way.word()).is_some_and(|n| *n > 2), "{way:?}: {counts:?}");
+    }
+}
+
 #[test]
 fn architectures_have_programs_of_all_sizes() {
     for wanted in [Dialect::V1model, Dialect::Psa, Dialect::Pna] {

@@ -57,12 +57,23 @@ impl Gen<'_, '_> {
     }
 
     fn action_with(&mut self, params: Vec<Param>, first: Option<String>) -> Callable {
+        self.action_that_sees(params, |_| true, first)
+    }
+
+    /// An action whose statements, but for the first line, use only some of its parameters.
+    fn action_that_sees(
+        &mut self,
+        params: Vec<Param>,
+        sees: impl Fn(&Param) -> bool,
+        first: Option<String>,
+    ) -> Callable {
         let name = self.fresh("a");
         let text = self.params_text(&params);
         let from = self.out.len();
         self.line(&format!("action {name}({text}) {{"));
         let mark = self.scope.len();
-        self.declare_params(&params);
+        let seen: Vec<Param> = params.iter().filter(|p| sees(p)).cloned().collect();
+        self.declare_params(&seen);
         let outer = std::mem::replace(&mut self.place, Place::Action);
         self.indent += 1;
         if let Some(first) = first {
@@ -75,6 +86,21 @@ impl Gen<'_, '_> {
         self.line("}");
         self.note_exits(&name, from);
         Callable { name, params, result: None }
+    }
+
+    /// An action that only adds to the parameters that it may change, if they are of type `bit`.
+    fn action_that_adds(&mut self, params: Vec<Param>, first: Option<String>) -> Callable {
+        let is_sum = |p: &Param| p.direction == Direction::Updatable && matches!(p.ty, Ty::Bit(_));
+        let mut additions: Vec<String> = first.into_iter().collect();
+        for param in params.iter().filter(|p| is_sum(p)) {
+            let (name, operator) = (&param.name, self.one_of(&["+", "-"]));
+            for _ in 0..=self.choices.below(2) {
+                let value = self.pure_expr(&param.ty);
+                additions.push(format!("{name} = {name} {operator} {value};"));
+            }
+        }
+        let first = (!additions.is_empty()).then(|| additions.join(" "));
+        self.action_that_sees(params, |p| !is_sum(p), first)
     }
 
     /// The actions and tables of a control.
@@ -240,7 +266,11 @@ impl Gen<'_, '_> {
         }
         let register = self.register_of_entries(&mut properties);
         let statements: Vec<String> = timer.into_iter().chain(register.clone()).collect();
-        let hit = self.action_with(params, (!statements.is_empty()).then(|| statements.join(" ")));
+        let first = (!statements.is_empty()).then(|| statements.join(" "));
+        let hit = match self.choices.one_in(3) {
+            true => self.action_that_adds(params, first),
+            false => self.action_with(params, first),
+        };
         let values: Vec<String> = hit.params.iter().map(|param| self.pure_expr(&param.ty)).collect();
         let number = profile(self.choices.below(4), self.dialect);
         let call = format!("add_entry(\"{}\", {{ {} }}, {number});", hit.name, values.join(", "));
