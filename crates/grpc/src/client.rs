@@ -1,6 +1,7 @@
 //! A client that blocks: requests to a P4Runtime server, and one stream.
 
 use crate::bulk_v1::bulk_client::BulkClient;
+use crate::connections::LOOK_TIME_MAX;
 use crate::p4_v1::p4_runtime_client::P4RuntimeClient;
 use crate::raw::RawCodec;
 use control::Code;
@@ -13,8 +14,11 @@ use prost::Message;
 use prost::bytes::Bytes;
 use std::error::Error;
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::str::FromStr;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
@@ -152,6 +156,21 @@ async fn write_one(channel: &Channel, request: Bytes) -> Result<(), Status> {
     Ok(())
 }
 
+/// Waits for a future, for a short time without sleeping: waking takes longer than many an answer. Threads that want the core run
+/// meanwhile.
+async fn looking<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let begin = Instant::now();
+    while begin.elapsed() < LOOK_TIME_MAX {
+        let polled = poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await;
+        if let Poll::Ready(done) = polled {
+            return done;
+        }
+        tokio::task::yield_now().await;
+    }
+    future.await
+}
+
 /// A connection to a server. Its calls block.
 #[derive(Debug)]
 pub struct Client {
@@ -225,7 +244,7 @@ impl Client {
         self.on_own_thread(async move {
             if n_at_a_time <= 1 {
                 for request in requests {
-                    write_one(&channel, request).await?;
+                    looking(write_one(&channel, request)).await?;
                 }
                 return Ok(());
             }
@@ -253,7 +272,7 @@ impl Client {
             let mut times = Vec::with_capacity(requests.len());
             for request in requests {
                 let begin = Instant::now();
-                write_one(&channel, request).await?;
+                looking(write_one(&channel, request)).await?;
                 times.push(begin.elapsed());
             }
             Ok(times)

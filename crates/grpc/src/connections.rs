@@ -23,7 +23,7 @@ const N_THREADS_MAX: usize = 16;
 pub(crate) const N_BLOCKING_THREADS: usize = 64;
 /// How long a thread looks for the next message before it sleeps.
 const LOOK_TIME_MIN: Duration = Duration::from_micros(10);
-const LOOK_TIME_MAX: Duration = Duration::from_micros(100);
+pub(crate) const LOOK_TIME_MAX: Duration = Duration::from_micros(200);
 /// Time until connections are accepted again after a failure.
 const RETRY_TIME: Duration = Duration::from_millis(10);
 

@@ -18,6 +18,8 @@ use tonic::Status;
 pub(crate) const N_OF_STEP: usize = 4096;
 /// Records of one step at most: they are written in some hundred microseconds.
 const N_RECORDS: usize = 2048;
+/// Records of updates of one step at most. A step costs little beside decoding them, so others wait less.
+const N_UPDATES: usize = 512;
 
 /// The program that a request means, in the values of controllers. Each call is a step, or several; it fails once another
 /// program runs.
@@ -94,11 +96,25 @@ impl<'s, D: Device> Steps<'s, D> {
         records: &mut [u8],
         metadata: &[&[u8]],
     ) -> Result<RecordCodes, Status> {
+        self.write_in_steps(N_RECORDS, (plan, op), records, metadata)
+    }
+
+    fn write_in_steps(
+        &self,
+        n_of_step: usize,
+        (plan, op): (&RecordPlan, RecordOp),
+        records: &mut [u8],
+        metadata: &[&[u8]],
+    ) -> Result<RecordCodes, Status> {
         let n_bytes = plan.layout.record_bytes;
         let mut all: Option<RecordCodes> = None;
-        for (i, records) in records.chunks_mut(N_RECORDS * n_bytes).enumerate() {
-            let metadata = metadata.chunks(N_RECORDS).nth(i).unwrap_or_default();
+        for (i, records) in records.chunks_mut(n_of_step * n_bytes).enumerate() {
+            let metadata = metadata.chunks(n_of_step).nth(i).unwrap_or_default();
             let n = records.len() / n_bytes;
+            if i > 0 {
+                // Threads that wait for this core go on, which may be those of short requests.
+                std::thread::yield_now();
+            }
             let written = self.step(|target| target.write_records(plan, op, records, metadata));
             match &mut all {
                 None => all = Some(written?),
@@ -167,7 +183,7 @@ impl<D: Device> Target for Steps<'_, D> {
         metadata: &[&[u8]],
     ) -> RecordCodes {
         let n = records.len() / plan.layout.record_bytes;
-        self.try_write_records(plan, op, records, metadata).unwrap_or_else(|_| aborted(n))
+        self.write_in_steps(N_UPDATES, (plan, op), records, metadata).unwrap_or_else(|_| aborted(n))
     }
 
     fn plan_of_read(&mut self, reading: &Reading) -> Option<Arc<RecordPlan>> {

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 /// Key elements of a table whose updates are decoded here, at most.
 const N_KEYS_MAX: usize = 64;
+/// Updates after which threads that wait for this core go on.
+const N_BETWEEN_OTHERS: usize = 128;
 /// Shapes of messages that are remembered.
 const N_SHAPES: usize = 16;
 /// Messages that were not alike and are remembered: the first ones, and one of so many.
@@ -101,6 +103,10 @@ impl EntryDecoder {
         let mut n = 0;
         for update in updates.iter().take(N_RECORDS_OF_STEP) {
             if n > 0 {
+                // Without this a thread with a short request waits for as long as the decoding takes.
+                if n % N_BETWEEN_OTHERS == 0 {
+                    std::thread::yield_now();
+                }
                 if self.again(kind, update, records) {
                     n += 1;
                     continue;
