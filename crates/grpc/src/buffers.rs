@@ -1,7 +1,6 @@
 //! Buffers of records that are used again: fresh memory costs a page fault for each 4 KiB.
 
-use crate::shared::lock;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Buffers that are kept, and the longest.
 const N_MAX: usize = 16;
@@ -13,14 +12,18 @@ pub(crate) struct Buffers(Mutex<Vec<Vec<u8>>>);
 impl Buffers {
     /// A buffer with any contents.
     pub(crate) fn take(&self) -> Vec<u8> {
-        lock(&self.0).pop().unwrap_or_default()
+        self.lock().pop().unwrap_or_default()
     }
 
     pub(crate) fn give_back(&self, buffer: Vec<u8>) {
-        let mut buffers = lock(&self.0);
+        let mut buffers = self.lock();
         if buffers.len() < N_MAX && (1..=N_BYTES_MAX).contains(&buffer.capacity()) {
             buffers.push(buffer);
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

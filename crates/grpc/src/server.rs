@@ -174,7 +174,7 @@ impl Listener {
 pub struct Server {
     address: Address,
     runtime: Option<Runtime>,
-    /// What ends connections, and the task that waits until they have ended.
+    /// Connections end when the sender is gone; the task waits until they have ended.
     serving: Option<(watch::Sender<()>, tokio::task::JoinHandle<()>)>,
     messages: Option<JoinHandle<()>>,
     /// Ends the thread for messages.

@@ -127,7 +127,9 @@ impl<D: Device> Shared<D> {
         let _writing = self.begin_write(Ok(wire.claim.clone()))?;
         let decode = |meaning: &mut Meaning<'_, D>| {
             let rights = RoleRights { role: &meaning.role, schema: &meaning.steps.schema.clone() };
-            p4runtime::wire::decode(&mut meaning.steps, wire, &rights).map_err(damaged)
+            // Without this a thread with a short request waits for as long as the decoding takes.
+            let pause = || std::thread::yield_now();
+            p4runtime::wire::decode(&mut meaning.steps, wire, &rights, &pause).map_err(damaged)
         };
         let length = Length::of(wire.updates.len());
         let early = match length {

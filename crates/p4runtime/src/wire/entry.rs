@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 /// Key elements of a table whose updates are decoded here, at most.
 const N_KEYS_MAX: usize = 64;
-/// Updates after which threads that wait for this core go on.
-const N_BETWEEN_OTHERS: usize = 128;
+/// Updates after which the decoder pauses.
+const N_BETWEEN_PAUSES: usize = 128;
 /// Shapes of messages that are remembered.
 const N_SHAPES: usize = 16;
 /// Messages that were not alike and are remembered: the first ones, and one of so many.
@@ -92,20 +92,20 @@ impl EntryDecoder {
     }
 
     /// Decodes updates that follow each other, as long as they are of the kind and table of the first one, and appends their
-    /// records. Returns their number, which is 0 if the first one has to be decoded in full.
+    /// records. Calls `pause` now and then. Returns their number, which is 0 if the first one has to be decoded in full.
     pub(super) fn decode_many<'b>(
         &mut self,
         updates: &[&'b [u8]],
         mut first: Opened<'b>,
         records: &mut Vec<u8>,
+        pause: &dyn Fn(),
     ) -> usize {
         let (kind, table_id, n_bytes) = (first.kind, first.table_id, self.plan.layout.record_bytes);
         let mut n = 0;
         for update in updates.iter().take(N_RECORDS_OF_STEP) {
             if n > 0 {
-                // Without this a thread with a short request waits for as long as the decoding takes.
-                if n % N_BETWEEN_OTHERS == 0 {
-                    std::thread::yield_now();
+                if n % N_BETWEEN_PAUSES == 0 {
+                    pause();
                 }
                 if self.again(kind, update, records) {
                     n += 1;

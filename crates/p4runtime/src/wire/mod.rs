@@ -65,7 +65,7 @@ pub fn write(
     request: &WireRequest<'_>,
     rights: &dyn Rights,
 ) -> Result<Written, prost::DecodeError> {
-    let decoded = decode(target, request, rights)?;
+    let decoded = decode(target, request, rights, &|| ())?;
     Ok(apply(schema, target, request, decoded, rights))
 }
 
@@ -107,11 +107,12 @@ enum Part {
     },
 }
 
-/// Decodes all updates. Fails if one is no message.
+/// Decodes all updates, and calls `pause` every few microseconds. Fails if one is no message.
 pub fn decode(
     target: &mut dyn Target,
     request: &WireRequest<'_>,
     rights: &dyn Rights,
+    pause: &dyn Fn(),
 ) -> Result<Decoded, prost::DecodeError> {
     let updates = &request.updates;
     // Tables that were named; `None`: their entries go the full way.
@@ -129,7 +130,7 @@ pub fn decode(
         });
         if let (Some(opened), Some(decoder)) = (opened, found) {
             let (kind, mut records) = (opened.kind, Vec::new());
-            let n = decoder.decode_many(&updates[i..], opened, &mut records);
+            let n = decoder.decode_many(&updates[i..], opened, &mut records, pause);
             if n > 0 {
                 parts.push(Part::Records { plan: Arc::clone(&decoder.plan), kind, first: i, records });
                 i += n;
