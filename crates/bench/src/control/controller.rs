@@ -2,7 +2,7 @@
 
 use super::{failed, rate};
 use console::output::Exit;
-use control::Schema;
+use control::{Code, Schema};
 use grpc::{Client, Failure, Next, Stream};
 use p4info::proto::p4::config::v1::P4Info;
 use p4info::proto::p4::v1 as pb;
@@ -20,6 +20,8 @@ const ACTION: &str = "FlowIngress.forward";
 
 /// Time for the switch to answer.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// Time until an election id that is taken is tried again.
+const RETRY_TIME: Duration = Duration::from_millis(10);
 
 /// The values of a key, big-endian.
 pub(super) struct Key {
@@ -51,11 +53,21 @@ impl<'c> Controller<'c> {
     ) -> Result<Controller<'c>, Exit> {
         let election_id = pb::Uint128 { high: 0, low: 1 };
         let bid = pb::MasterArbitrationUpdate { election_id: Some(election_id), ..Default::default() };
-        let mut stream = client.stream(ToServer::Arbitration(bid)).map_err(failed)?;
-        match stream.next(ANSWER_TIME).map_err(failed)? {
-            Next::Message(FromServer::Arbitration(_)) => {}
-            Next::Message(_) | Next::Nothing | Next::End => return Err(failed("the switch does not answer")),
-        }
+        let begin = Instant::now();
+        let stream = loop {
+            let mut stream = client.stream(ToServer::Arbitration(bid.clone())).map_err(failed)?;
+            match stream.next(ANSWER_TIME) {
+                Ok(Next::Message(FromServer::Arbitration(_))) => break stream,
+                Ok(Next::Message(_) | Next::Nothing | Next::End) => {
+                    return Err(failed("the switch does not answer"));
+                }
+                // A controller that has gone has its election id until the switch has noticed.
+                Err(failure) if failure.code == Code::InvalidArgument && begin.elapsed() < ANSWER_TIME => {
+                    std::thread::sleep(RETRY_TIME);
+                }
+                Err(failure) => return Err(failed(failure)),
+            }
+        };
         if program.is_some() {
             let request = pb::SetForwardingPipelineConfigRequest {
                 election_id: Some(election_id),
