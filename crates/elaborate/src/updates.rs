@@ -16,6 +16,10 @@ use ir::{
 /// The most that an action may change in its entry.
 pub(crate) const UPDATABLE_BITS_MAX: u64 = 64 * 8;
 
+/// The changes that allow `@siding_sync("atomic")` and `@siding_sync("sharded")`.
+const NOTE_ATOMIC: &str = "one value of 8, 16, 32 or 64 bits, of type `bit`, is assigned once, as in `n = n + x` with +, -, &, | or ^, and not read before";
+const NOTE_SHARDED: &str = "values of type `bit` are assigned as in `n = n + x` or `n = n - x`, where `x` is no value that actions change, and are not read otherwise; registers are not written";
+
 /// A value in the entry that an action may change.
 struct Leaf {
     /// Its number among the data of the action.
@@ -123,11 +127,11 @@ impl<'p> Elaborator<'p> {
             }
             (Some(_), single, _) => {
                 if single.is_none() && wanted == Some(Sync::Atomic) {
-                    self.report_not_atomic(action);
+                    self.report_sync(action, "one operation", NOTE_ATOMIC);
                 }
                 // A fault of an action that this one calls has been reported.
                 if !is_sum && wanted == Some(Sync::Sharded) && before != Sync::Sequence {
-                    self.report_not_sharded(action);
+                    self.report_sync(action, "additions alone", NOTE_SHARDED);
                 }
                 self.store_at_ends(procedure, &target, &changed, def.span);
                 match wanted {
@@ -224,33 +228,16 @@ impl<'p> Elaborator<'p> {
         wanted
     }
 
-    fn report_not_atomic(&mut self, action: ActionId) {
+    /// Reports that `@siding_sync` asks for what the changes of an action do not allow: they are not `wanted`.
+    fn report_sync(&mut self, action: ActionId, wanted: &str, note: &'static str) {
         let def = &self.p.actions[action];
         let span = annotation(&def.annotations, table_state::SYNC).map_or(def.span, |mark| mark.span);
+        let message = format!("the changes of action `{}` are not {wanted}", def.name);
         self.faults.push(
-            Diagnostic::new(
-                &codes::TABLE_STATE,
-                span,
-                format!("the changes of action `{}` are not one operation", def.name),
-            )
-            .label("is not possible here")
-            .note("one value of 8, 16, 32 or 64 bits, of type `bit`, is assigned once, as in `n = n + x` with +, -, &, | or ^, and not read before")
-            .help("write \"sequence\", or remove the annotation"),
-        );
-    }
-
-    fn report_not_sharded(&mut self, action: ActionId) {
-        let def = &self.p.actions[action];
-        let span = annotation(&def.annotations, table_state::SYNC).map_or(def.span, |mark| mark.span);
-        self.faults.push(
-            Diagnostic::new(
-                &codes::TABLE_STATE,
-                span,
-                format!("the changes of action `{}` are not additions alone", def.name),
-            )
-            .label("is not possible here")
-            .note("values of type `bit` are assigned as in `n = n + x` or `n = n - x`, where `x` is no value that actions change, and are not read otherwise; registers are not written")
-            .help("write \"sequence\", or remove the annotation"),
+            Diagnostic::new(&codes::TABLE_STATE, span, message)
+                .label("is not possible here")
+                .note(note)
+                .help("write \"sequence\", or remove the annotation"),
         );
     }
 

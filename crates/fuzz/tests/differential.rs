@@ -54,7 +54,7 @@ fn all_constructs_are_written() {
     assert!(missing.is_empty(), "hardly any program has {missing:?}");
 }
 
-/// Of tables that packets write the generator makes actions for each way in which workers keep changes apart.
+/// The generator makes actions for each way in which workers keep changes apart.
 #[test]
 fn actions_change_entries_in_all_ways() {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();

@@ -181,7 +181,7 @@ impl<D: Device> LocalService<D> {
                 true => Problem::NoDirectResource { table: name.clone(), resource: "counter" },
                 false => Problem::NoColumns { table: name.clone() },
             })?;
-            let parsed = parse_set(&plan, set, self.shared.buffers.take())?;
+            let parsed = parse_set(&plan, set)?;
             Ok((plan, parsed))
         };
         let sets = chunk.sets.iter().map(parse).collect();
@@ -240,7 +240,6 @@ impl<D: Device> LocalService<D> {
                     answer.add_refused(i, n, Code::of_number(status.code() as i32), status.message());
                 }
             }
-            self.shared.buffers.give_back(records);
         }
         if !chunk.entities.is_empty() {
             self.write_entities(chunk, &mut answer);

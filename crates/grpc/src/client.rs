@@ -147,6 +147,11 @@ fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn
     std::iter::successors(error.source(), |error| (*error).source())
 }
 
+/// The outcome of a task.
+fn ended<T>(done: Result<Result<T, Status>, tokio::task::JoinError>) -> Result<T, Status> {
+    done.unwrap_or_else(|error| Err(Status::internal(error.to_string())))
+}
+
 /// Sends an encoded `WriteRequest` and waits for the answer.
 async fn write_one(channel: &Channel, request: Bytes) -> Result<(), Status> {
     let mut grpc = tonic::client::Grpc::new(channel.clone());
@@ -156,8 +161,7 @@ async fn write_one(channel: &Channel, request: Bytes) -> Result<(), Status> {
     Ok(())
 }
 
-/// Waits for a future, for a short time without sleeping: waking takes longer than many an answer. Threads that want the core run
-/// meanwhile.
+/// Waits for a future, for a short time without sleeping: waking takes longer than many an answer. Other tasks run meanwhile.
 async fn looking<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let begin = Instant::now();
@@ -240,26 +244,23 @@ impl Client {
     /// Sends encoded `WriteRequest`s, so many at a time: the server may then answer them in another order. Ends with the first
     /// failure.
     pub fn write_encoded(&self, requests: Vec<Bytes>, n_at_a_time: usize) -> Result<(), Failure> {
+        if n_at_a_time <= 1 {
+            return self.time_encoded(requests).map(drop);
+        }
         let channel = self.channel.clone();
         self.on_own_thread(async move {
-            if n_at_a_time <= 1 {
-                for request in requests {
-                    looking(write_one(&channel, request)).await?;
-                }
-                return Ok(());
-            }
             let mut sent = JoinSet::new();
             for request in requests {
                 if sent.len() >= n_at_a_time
                     && let Some(done) = sent.join_next().await
                 {
-                    done.unwrap_or_else(|error| Err(Status::internal(error.to_string())))?;
+                    ended(done)?;
                 }
                 let channel = channel.clone();
                 sent.spawn(async move { write_one(&channel, request).await });
             }
             while let Some(done) = sent.join_next().await {
-                done.unwrap_or_else(|error| Err(Status::internal(error.to_string())))?;
+                ended(done)?;
             }
             Ok(())
         })
@@ -284,8 +285,7 @@ impl Client {
         &self,
         task: impl Future<Output = Result<T, Status>> + Send + 'static,
     ) -> Result<T, Failure> {
-        let done = self.runtime.block_on(self.runtime.spawn(task));
-        Ok(done.unwrap_or_else(|error| Err(Status::internal(error.to_string())))?)
+        Ok(ended(self.runtime.block_on(self.runtime.spawn(task)))?)
     }
 
     /// Reads entities, and hands them over as they arrive. A failure may come after some of them.

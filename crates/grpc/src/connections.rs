@@ -224,7 +224,13 @@ fn start<A: Accept>(
         runtime.block_on(async {
             let incoming = UnboundedReceiverStream::new(receiver).map(|moved| {
                 let (n_open, traffic) = (Arc::clone(&counted), Arc::clone(&traffic));
-                A::arrive(moved).map(|stream| Counted { stream, n_open, traffic })
+                match A::arrive(moved) {
+                    Ok(stream) => Ok(Counted { stream, n_open, traffic }),
+                    Err(error) => {
+                        n_open.fetch_sub(1, Ordering::Relaxed);
+                        Err(error)
+                    }
+                }
             });
             tokio::select! {
                 _ = stopped.changed() => {}

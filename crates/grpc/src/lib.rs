@@ -12,7 +12,6 @@
 
 mod answers;
 mod bounded;
-mod buffers;
 mod bulk;
 mod bulk_read;
 mod client;

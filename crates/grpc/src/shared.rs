@@ -1,6 +1,5 @@
 //! Everything that requests and streams share.
 
-use crate::buffers::Buffers;
 use crate::device::{ConfigFault, Device};
 use crate::failure;
 use crate::followers::{Followers, Peer};
@@ -33,8 +32,6 @@ pub(crate) struct Shared<D: Device> {
     pub(crate) primary_came: Condvar,
     pub(crate) lists: Mutex<Lists>,
     pub(crate) programs: Programs,
-    /// For the records of columns.
-    pub(crate) buffers: Buffers,
     /// Writes that have ended, for those that follow tables.
     pub(crate) n_writes: Mutex<u64>,
     pub(crate) written: Condvar,
@@ -92,7 +89,6 @@ impl<D: Device> Shared<D> {
             primary_came: Condvar::new(),
             lists: Mutex::default(),
             programs: Programs::default(),
-            buffers: Buffers::default(),
             n_writes: Mutex::default(),
             written: Condvar::new(),
             is_quick: true,

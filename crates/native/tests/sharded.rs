@@ -75,7 +75,7 @@ const N_ADDED: u64 = 3;
 /// One packet for each entry and each default entry that has sums.
 const REQUESTS: [[u8; 2]; 10] =
     [[0, 0], [0, 1], [0, 2], [0, 9], [1, 0x11], [1, 0x19], [1, 0x91], [2, 0x81], [2, 0x82], [4, 0]];
-/// Of these the first values are equal to the third ones at any time.
+/// The first value of each of these equals the third one at any time.
 const PAIRS: [&str; 4] = ["I.known", "I.prefixes", "I.masked", "I.learned"];
 
 fn send(device: &mut Device<Native>, [table, key]: [u8; 2]) {

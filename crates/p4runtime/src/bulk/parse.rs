@@ -32,18 +32,15 @@ pub(super) fn op(op: i32) -> Result<RecordOp, Fault> {
 }
 
 /// The records of a set for a table with this plan, which has counts if the set has them. Fails if a column is missing or has
-/// another length than the set says, or if the set names what the table does not have. The records are put into `buffer`, whatever is
-/// in it.
-pub fn parse_set(plan: &RecordPlan, set: &pb::TableSet, buffer: Vec<u8>) -> Result<ParsedSet, Fault> {
+/// another length than the set says, or if the set names what the table does not have.
+pub fn parse_set(plan: &RecordPlan, set: &pb::TableSet) -> Result<ParsedSet, Fault> {
     let op = op(set.op)?;
     let n = set.n as usize;
     if n > N_RECORDS_OF_STEP {
         return Err(bad(format!("a set has {N_RECORDS_OF_STEP} entries at most, not {n}")));
     }
     let layout = &plan.layout;
-    let mut records = buffer;
-    records.clear();
-    records.resize(n * layout.record_bytes, 0);
+    let mut records = vec![0; n * layout.record_bytes];
     let mut faults = Vec::new();
     let mut given = vec![false; layout.keys.len()];
     for (i, column) in set.keys.iter().enumerate() {
