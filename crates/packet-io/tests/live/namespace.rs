@@ -91,6 +91,8 @@ impl<P: Port + ?Sized> Driven<P> {
         }
         let n = self.port.tx_burst(&mut self.pool, &mut burst).unwrap();
         assert!(burst.is_empty());
+        // The kernel may take packets later; the port tries again when it is used, which a test might not do.
+        self.port.flush().unwrap();
         n
     }
 
@@ -118,12 +120,13 @@ impl<P: Port + ?Sized> Driven<P> {
     pub fn receive_n(&mut self, n: usize, mut is_wanted: impl FnMut(&[u8]) -> bool) -> Vec<Vec<u8>> {
         let (begin, mut found) = (Instant::now(), Vec::new());
         while found.len() < n {
-            let (stats, n_found) = (self.port.stats(), found.len());
-            assert!(
-                begin.elapsed() < DEADLINE,
-                "{n_found} of {n} packets came: {:?} {stats:?}",
-                self.port.id()
-            );
+            if begin.elapsed() >= DEADLINE {
+                let (id, stats, n_found) = (self.port.id(), self.port.stats(), found.len());
+                // The interfaces' own counts tell on which way packets are.
+                let links = Command::new("ip").args(["-s", "-s", "link"]).output().unwrap();
+                let links = String::from_utf8_lossy(&links.stdout);
+                panic!("{n_found} of {n} packets came: {id:?} {stats:?}\n{links}");
+            }
             let news = self.receive(&mut is_wanted);
             if news.is_empty() {
                 wait_for_input(self.port.fd(), Duration::from_millis(20)).unwrap();

@@ -1,14 +1,13 @@
 //! Forwarding between two interfaces by an XDP program in the kernel: what AF_XDP sockets are measured against.
 
 use super::super::interface::InterfaceControl;
-use super::program::{link, load, to_interface};
+use super::program::{Link, link, load, to_interface};
 use crate::interface_error::{InterfaceCause, InterfaceError};
-use std::os::fd::OwnedFd;
 
 /// Two interfaces, each of which sends unchanged what the other receives. The programs come off with the value.
 #[derive(Debug)]
 pub struct XdpForwarder {
-    _links: [OwnedFd; 2],
+    _links: [Link; 2],
 }
 
 impl XdpForwarder {

@@ -9,6 +9,7 @@ const BPF_MAP_CREATE: libc::c_int = 0;
 const BPF_MAP_UPDATE_ELEM: libc::c_int = 2;
 const BPF_PROG_LOAD: libc::c_int = 5;
 const BPF_LINK_CREATE: libc::c_int = 28;
+const BPF_LINK_DETACH: libc::c_int = 34;
 
 const BPF_MAP_TYPE_XSKMAP: u32 = 17;
 const BPF_PROG_TYPE_XDP: u32 = 6;
@@ -127,12 +128,31 @@ struct LinkCreate {
     flags: u32,
 }
 
-/// The program on an interface. It comes off with the value, and when the process ends in any way.
+#[derive(Debug)]
+#[repr(C)]
+struct LinkDetach {
+    link: u32,
+    padding: u32,
+}
+
+/// A program on an interface. It comes off with the value, and when the process ends in any way.
+#[derive(Debug)]
+pub(super) struct Link(OwnedFd);
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // Closing alone is not enough: a child that was forked a moment ago has the descriptor too, until it runs its program.
+        let mut attributes = LinkDetach { link: self.0.as_raw_fd() as u32, padding: 0 };
+        // Kernels before 5.9 cannot; there the program stays until the child closes the descriptor.
+        let _ = bpf(BPF_LINK_DETACH, &mut attributes);
+    }
+}
+
+/// The program that hands packets of an interface to sockets.
 #[derive(Debug)]
 pub(super) struct Redirect {
     map: OwnedFd,
-    /// Holds the program; closing it detaches it.
-    _link: OwnedFd,
+    _link: Link,
 }
 
 impl Redirect {
@@ -166,15 +186,15 @@ impl Redirect {
     }
 }
 
-/// Attaches a program to an interface. Closing the result detaches it.
-pub(super) fn link(program: &OwnedFd, interface: i32, is_generic: bool) -> io::Result<OwnedFd> {
+/// Attaches a program to an interface.
+pub(super) fn link(program: &OwnedFd, interface: i32, is_generic: bool) -> io::Result<Link> {
     let mut attributes = LinkCreate {
         program: program.as_raw_fd() as u32,
         interface: interface as u32,
         attach_type: BPF_XDP,
         flags: if is_generic { XDP_FLAGS_SKB_MODE } else { 0 },
     };
-    bpf(BPF_LINK_CREATE, &mut attributes).map(owned)
+    bpf(BPF_LINK_CREATE, &mut attributes).map(|fd| Link(owned(fd)))
 }
 
 /// Loads a program, where the kernel can with leave to see packets in several pieces.

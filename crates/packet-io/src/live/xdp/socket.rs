@@ -8,6 +8,7 @@ use crate::BufPool;
 use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
 
 /// Entries of each ring.
 pub(super) const N_ENTRIES: u32 = 2048;
@@ -22,6 +23,10 @@ const SO_PREFER_BUSY_POLL: libc::c_int = 69;
 const SO_BUSY_POLL_BUDGET: libc::c_int = 70;
 /// Microseconds that a system call polls the interface at most, and packets at a time.
 const BUSY_POLL: (libc::c_int, libc::c_int) = (20, 64);
+/// A queue may be in use for so long after its socket was closed: a child that was forked before has the socket, too, until it runs its
+/// program.
+const BIND_PATIENCE: Duration = Duration::from_millis(50);
+const BIND_PAUSE: Duration = Duration::from_millis(1);
 
 /// How packets come from the driver into frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -154,7 +159,7 @@ impl XdpSocket {
             ))
         })();
         let (fill, completion, rx, tx) = rings.map_err(map)?;
-        let tells_wakeup = bind(raw, interface, queue, copy).map_err(failed(STEP_BIND))?;
+        let tells_wakeup = bind_patiently(raw, interface, queue, copy).map_err(failed(STEP_BIND))?;
         // Calls that fail cost speed only: kernels before 6.17, and before 5.11.
         let _ = set_option(raw, XDP_MAX_TX_SKB_BUDGET, &N_SENT_PER_CALL);
         let is_busy_polling = is_busy_polling && prefer_busy_polling(raw).is_ok();
@@ -367,6 +372,19 @@ impl XdpSocket {
         }
         let n_now = counts.rx_dropped + counts.rx_ring_full;
         n_now.saturating_sub(mem::replace(&mut self.n_dropped, n_now))
+    }
+}
+
+/// [`bind`], again while the queue is in use for a moment only.
+fn bind_patiently(fd: RawFd, interface: i32, queue: u32, copy: XdpCopy) -> io::Result<bool> {
+    let begin = Instant::now();
+    loop {
+        match bind(fd, interface, queue, copy) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && begin.elapsed() < BIND_PATIENCE => {
+                std::thread::sleep(BIND_PAUSE);
+            }
+            result => return result,
+        }
     }
 }
 
