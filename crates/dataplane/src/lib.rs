@@ -19,7 +19,6 @@
 //!
 //! Start reading at [`Switch`], then `worker`.
 
-mod affinity;
 mod ageing;
 mod clock;
 mod controller_queues;

@@ -1,6 +1,5 @@
 //! Threads that run asynchronous blocks for workers.
 
-use crate::affinity;
 use crate::clock::Clock;
 use crate::options::Options;
 use crate::start_fault::StartFault;
@@ -170,7 +169,7 @@ impl OffloadThreads {
             let run = move || {
                 if let Some(core) = core {
                     // Elsewhere it works, too.
-                    let _ = affinity::pin(core);
+                    let _ = packet_io::pin(core);
                 }
                 let publish = |offload_worker: &OffloadWorker| {
                     let of_block = |block| {

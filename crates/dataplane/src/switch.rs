@@ -1,6 +1,5 @@
 //! The switch: workers and their control plane.
 
-use crate::affinity;
 use crate::ageing::take_expired;
 use crate::clock::Clock;
 use crate::controller_queues::{ControllerQueues, PacketIn};
@@ -18,7 +17,7 @@ use arch::PortFault;
 use control::sync::Migration;
 use control::{Entity, Fault, Query, Schema, Target, Update};
 use ir::Timeout;
-use packet_io::{LinkState, Port, PortError};
+use packet_io::{CoreError, LinkState, Port, PortError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
@@ -56,8 +55,8 @@ pub enum StartError {
     NoWorker,
     #[error("cannot start a worker: {0}")]
     Thread(io::Error),
-    #[error("core {core} is not for this process: {error}")]
-    Core { core: usize, error: io::Error },
+    #[error(transparent)]
+    Core(#[from] CoreError),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -201,24 +200,18 @@ impl Switch {
         let mailboxes = (0..options.n_workers)
             .map(|_| Mailbox::new(options.n_ring_max).map(Arc::new).map_err(StartError::Thread))
             .collect::<Result<Vec<_>, _>>()?;
-        let allowed = affinity::allowed();
+        packet_io::check_cores(&options.cores)?;
+        packet_io::check_cores(&options.offload_cores)?;
         let mut threads = Vec::new();
         for (number, mailbox) in mailboxes.iter().enumerate() {
             let mut worker = Worker::new(number, clock, Arc::clone(mailbox), Arc::clone(&queues), &options);
             let core = options.cores.get(number % options.cores.len().max(1)).copied();
-            if let Some(core) = core {
-                if !allowed.contains(&core) {
-                    let error = io::Error::from_raw_os_error(libc::EINVAL);
-                    stop.store(true, Ordering::Release);
-                    return Err(StartError::Core { core, error });
-                }
-                worker.set_core(core);
-            }
+            core.into_iter().for_each(|core| worker.set_core(core));
             let stop = Arc::clone(&stop);
             let run = move || {
                 if let Some(core) = core {
                     // Allowed a moment ago; elsewhere the worker works, too.
-                    let _ = affinity::pin(core);
+                    let _ = packet_io::pin(core);
                 }
                 worker_loop::run(worker, &stop);
             };

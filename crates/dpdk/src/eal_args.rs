@@ -57,7 +57,11 @@ impl EalArgs {
     pub(crate) fn for_this_process() -> EalArgs {
         let users = std::env::var(ARGS_VARIABLE).unwrap_or_default();
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        EalArgs::new(&allowed_cores(), huge_bytes_free(&meminfo), &users)
+        EalArgs::new(
+            &packet_io::allowed_cores().unwrap_or_else(|_| vec![0]),
+            huge_bytes_free(&meminfo),
+            &users,
+        )
     }
 }
 
@@ -68,22 +72,6 @@ fn huge_bytes_free(meminfo: &str) -> u64 {
         rest.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0)
     };
     field("HugePages_Free:") * field("Hugepagesize:") * 1024
-}
-
-/// The cores that the calling thread may run on.
-pub(crate) fn allowed_cores() -> Vec<usize> {
-    // SAFETY: a set of cores is plain bits, of which none is a valid value; the kernel writes no more than its size.
-    let (result, set) = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        let result = libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set);
-        (result, set)
-    };
-    // SAFETY: the numbers are within the set.
-    let is_set = |core: &usize| unsafe { libc::CPU_ISSET(*core, &set) };
-    match result {
-        0 => (0..libc::CPU_SETSIZE as usize).filter(is_set).collect(),
-        _ => vec![0],
-    }
 }
 
 #[cfg(test)]

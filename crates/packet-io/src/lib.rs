@@ -26,6 +26,8 @@
 
 mod buf;
 mod capture_writer;
+#[cfg(target_os = "linux")]
+mod cores;
 mod error;
 mod file_port;
 mod frame;
@@ -47,6 +49,8 @@ mod window;
 
 pub use buf::{BufPool, BufPoolOptions, PacketBuf, RawPacketBuf};
 pub use capture_writer::{CaptureWriter, PcapWriter, PcapngWriter};
+#[cfg(target_os = "linux")]
+pub use cores::{CoreError, allowed_cores, check_cores, pin};
 pub use error::{Damage, ReadError, WriteError};
 pub use file_port::FilePort;
 pub use frame::FrameSource;

@@ -1,6 +1,5 @@
-//! The clock of all timestamps, waiting, and cores.
+//! The clock of all timestamps, and waiting.
 
-use crate::TrafficError;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
@@ -27,25 +26,4 @@ pub(crate) fn wait_towards(now_ns: u64, due_ns: u64) {
     } else {
         std::hint::spin_loop();
     }
-}
-
-/// Fails if threads of this process may not run on one of the cores.
-pub fn check_cores(cores: &[usize]) -> Result<(), TrafficError> {
-    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return Ok(()) };
-    let is_allowed = |core: usize| core < rustix::thread::CpuSet::MAX_CPU && allowed.is_set(core);
-    match cores.iter().find(|core| !is_allowed(**core)) {
-        Some(core) => Err(TrafficError::Core { core: *core, error: std::io::ErrorKind::InvalidInput.into() }),
-        None => Ok(()),
-    }
-}
-
-/// Keeps the calling thread on one core.
-pub(crate) fn pin(core: usize) -> std::io::Result<()> {
-    let mut set = rustix::thread::CpuSet::new();
-    if core >= rustix::thread::CpuSet::MAX_CPU {
-        return Err(std::io::ErrorKind::InvalidInput.into());
-    }
-    set.set(core);
-    rustix::thread::sched_setaffinity(None, &set)?;
-    Ok(())
 }

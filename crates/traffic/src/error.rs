@@ -1,6 +1,6 @@
 //! Errors of traffic.
 
-use packet_io::{PortError, ReadError, WriteError};
+use packet_io::{CoreError, PortError, ReadError, WriteError};
 use thiserror::Error;
 
 /// Options that contradict each other or cannot be met; a sentence.
@@ -18,8 +18,8 @@ pub enum TrafficError {
     Read(#[from] ReadError),
     #[error(transparent)]
     Write(#[from] WriteError),
-    #[error("cannot keep a thread on core {core}: {error}; `taskset -p $$` shows the cores of this shell")]
-    Core { core: usize, error: std::io::Error },
+    #[error(transparent)]
+    Core(#[from] CoreError),
     #[error("internal bug: a thread of the trial panicked")]
     Thread,
 }

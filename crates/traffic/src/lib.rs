@@ -36,7 +36,7 @@ mod station;
 mod trial;
 
 pub use capture::CapturedFrames;
-pub use clock::{check_cores, now_ns};
+pub use clock::now_ns;
 pub use error::{OptionsError, TrafficError};
 pub use frames::{FlowOptions, Protocol, Vlan};
 pub use generator::{Content, Generator, GeneratorOptions, GeneratorResult};

@@ -245,10 +245,7 @@ fn prepare<'a, 'p>(
     number: usize,
     control: &'a Control,
 ) -> (Running<'a, 'p>, Result<(), TrafficError>) {
-    let mut pinned = match station.core.map(|core| (core, clock::pin(core))) {
-        Some((core, Err(error))) => Err(TrafficError::Core { core, error }),
-        Some((_, Ok(()))) | None => Ok(()),
-    };
+    let mut pinned = station.core.map_or(Ok(()), |core| packet_io::pin(core).map_err(TrafficError::from));
     let mut pool = BufPool::new(BufPoolOptions::JUMBO);
     let mut burst = Vec::with_capacity(BURST_MAX);
     // Packets that the port does not take stay with the generator, which sends them with a new time.

@@ -3,13 +3,11 @@
 //! [`Place`] names the ports of both sides and makes interfaces; [`Pair`] is the side of generator and sink; [`Running`] holds
 //! the processes of what is measured; [`OwnSwitch`] starts this program's switch.
 
-mod cores;
 mod own_switch;
 mod pair;
 mod place;
 mod process;
 
-pub use cores::allowed_cores;
 pub use own_switch::OwnSwitch;
 pub use pair::Pair;
 pub use place::Place;

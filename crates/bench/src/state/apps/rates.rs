@@ -248,12 +248,8 @@ impl Drop for Pinned {
 
 impl Cores {
     pub fn of_this_machine() -> Cores {
-        let Ok(set) = nix::sched::sched_getaffinity(Pid::from_raw(0)) else {
-            return Cores { sender: None, middle: None };
-        };
-        let mut cores = (0..CpuSet::count()).filter(|core| set.is_set(*core).unwrap_or(false));
-        match (cores.next(), cores.next()) {
-            (Some(sender), Some(middle)) => Cores { sender: Some(sender), middle: Some(middle) },
+        match packet_io::allowed_cores().as_deref() {
+            Ok([sender, middle, ..]) => Cores { sender: Some(*sender), middle: Some(*middle) },
             _ => Cores { sender: None, middle: None },
         }
     }

@@ -202,7 +202,7 @@ fn start(args: &LiveArgs, matches: &ArgMatches) -> Result<(), Exit> {
         ..Options::default()
     };
     let switch = Switch::start(options).map_err(|error| match error {
-        StartError::Core { .. } | StartError::NoWorker => {
+        StartError::Core(_) | StartError::NoWorker => {
             output::error_line(&error.to_string());
             Exit::Usage
         }
@@ -348,6 +348,12 @@ fn check(args: &LiveArgs) -> Result<(), Exit> {
     if args.cpu_port == Some(args.drop_port) {
         output::error_line(&format!("port {} cannot be --cpu-port and the drop port", args.drop_port));
         return Err(Exit::Usage);
+    }
+    for cores in [&args.cores, &args.offload_cores] {
+        packet_io::check_cores(cores).map_err(|error| {
+            output::error_line(&error.to_string());
+            Exit::Usage
+        })?;
     }
     if args.program.is_none() && !args.entries.is_empty() {
         output::error_line("--entries needs a program");

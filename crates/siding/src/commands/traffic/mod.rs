@@ -29,10 +29,9 @@ fn refuse(error: &TrafficError) -> Exit {
     output::error_line(&error.to_string());
     match error {
         TrafficError::Options(_) => Exit::Usage,
-        TrafficError::Port(_)
-        | TrafficError::Read(_)
-        | TrafficError::Write(_)
-        | TrafficError::Core { .. } => Exit::Environment,
+        TrafficError::Port(_) | TrafficError::Read(_) | TrafficError::Write(_) | TrafficError::Core(_) => {
+            Exit::Environment
+        }
         TrafficError::Thread => Exit::Bug,
     }
 }

@@ -58,7 +58,7 @@ fn open(port: &TrafficPort, number: u32) -> Result<Box<dyn Port>, Exit> {
 impl Ports {
     /// Opens the ports and waits for their links. A port that stays without one is used all the same, with a warning.
     pub fn open(args: &TrafficPortArgs, signals: &Signals) -> Result<Ports, Exit> {
-        traffic::check_cores(&args.cores).map_err(|error| refuse(&error))?;
+        packet_io::check_cores(&args.cores).map_err(|error| refuse(&error.into()))?;
         let is_one = match (&args.tx, &args.rx) {
             (None, None) => {
                 output::error_line(
