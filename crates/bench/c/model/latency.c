@@ -6,7 +6,7 @@
  *     run --gap CYCLES [--offsets FILE] [--packets N] [--burst N] [--bytes N] [--bits N] [--envelope CYCLES,...] [--found CYCLES]
  *         [--program-ns N] [--machine-ns N] [--recovered-ns N]
  *
- * The first polls without packets and prints the gaps between two polls. The second prints the capacity without a gap, or the
+ * The first polls without packets while the other core is busy, and prints the gaps between two polls. The second prints the capacity without a gap, or the
  * delays with one: FILE has the times of a cycle of packets, as 64-bit numbers of TSC cycles. `--envelope` is the most that a burst of 1, 2,
  * ... packets may take until the next poll, `--found` the most until an idle worker finds a packet; more is a stall, which
  * marks all packets until the ring is empty, or until two bursts in a row have taken all packets without a stall and within
@@ -21,18 +21,40 @@
 
 /* Gaps between two idle polls that are recorded. */
 #define GAP_NS 500.0
-#define GAPS_MAX 65536u
+#define GAPS_MAX (1u << 18)
 /* The length of a window for which it is said whether a packet is above the bound. */
 #define WINDOW_NS 1e9
+
+struct busy {
+    int core;
+    uint64_t is_over LOOP_LINE;
+};
+
+/* Keeps the generator's core busy: other programs find no free core, as in the runs with packets. */
+static void *keep_busy(void *argument)
+{
+    struct busy *busy = argument;
+    loop_pin(busy->core);
+    while (!__atomic_load_n(&busy->is_over, __ATOMIC_ACQUIRE))
+        __builtin_ia32_pause();
+    return NULL;
+}
 
 static int idle(double seconds)
 {
     static double gaps[GAPS_MAX][2];
     static uint64_t word;
+    static struct busy busy;
+    pthread_t other;
     int cores[2];
     if (!loop_cores(cores)) {
         fprintf(stderr, "the generator and the worker need a core each, and there is one\n");
         return 2;
+    }
+    busy.core = cores[0];
+    if (pthread_create(&other, NULL, keep_busy, &busy) != 0) {
+        fprintf(stderr, "run: a thread does not start\n");
+        return 1;
     }
     loop_pin(cores[1]);
     const double ghz = peer_tsc_ghz();
@@ -56,12 +78,18 @@ static int idle(double seconds)
         last = now;
         __builtin_ia32_pause();
     }
+    __atomic_store_n(&busy.is_over, 1, __ATOMIC_RELEASE);
+    pthread_join(other, NULL);
+    if (n_gaps > GAPS_MAX) {
+        fprintf(stderr, "run: more than %u stalls in %.0f s: the cores are not quiet enough\n", GAPS_MAX, seconds);
+        return 1;
+    }
     double poll = ((double)(last - begin) / ghz - total) / (double)n_polls;
     printf("{\"peer\":\"siding\",\"work\":\"idle\",\"size\":%llu,\"cycles\":%.3f,\"cycles_min\":%.3f,\"tsc_ghz\":%.4f,"
            "\"seconds\":%.3f,\"longest_ns\":%.1f,\"total_ns\":%.1f,\"gaps\":[",
            (unsigned long long)n_gaps, poll * ghz, poll * ghz, ghz, (double)(last - begin) / ghz / 1e9,
            (double)longest / ghz, total);
-    for (uint64_t i = 0; i < n_gaps && i < GAPS_MAX; i++)
+    for (uint64_t i = 0; i < n_gaps; i++)
         printf("%s[%.0f,%.0f]", i ? "," : "", gaps[i][0], gaps[i][1]);
     printf("]}\n");
     return 0;
