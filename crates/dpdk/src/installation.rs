@@ -44,6 +44,11 @@ impl Installation {
         let flags = flags(&ask(&["--cflags", "--libs"])?, &version);
         Ok(Installation { flags, libdir: ask(&["--variable=libdir"])?.into(), version })
     }
+
+    /// Whether it has the driver of devices named `net_` and this.
+    pub fn has_net_driver(&self, name: &str) -> bool {
+        self.libdir.join(format!("librte_net_{name}.so")).exists()
+    }
 }
 
 fn ask(args: &[&str]) -> Result<String, InstallationError> {

@@ -47,6 +47,8 @@ pub struct SearchPoint {
     pub line_bits_per_s: Option<f64>,
     /// No trial at a higher rate was possible: the device under test may do more.
     pub is_limited_by_generator: bool,
+    /// The search has ended early: nothing of its first trials arrived.
+    pub is_silent: bool,
     /// The trial at half of that rate, for its latency.
     pub half: Option<SearchTrial>,
     /// All trials but that one, in their order.
@@ -55,6 +57,9 @@ pub struct SearchPoint {
 
 /// A search ends without a result below this part of the rate of its first trial.
 const RATE_PART_MIN: f64 = 1e-4;
+
+/// A search ends without a result after so many trials in a row of which nothing arrived.
+const N_SILENT_MAX: usize = 2;
 
 /// A generator keeps a rate if it sends at least this part of it.
 const KEPT_PART: f64 = 0.99;
@@ -87,6 +92,7 @@ impl Search<'_, '_> {
             packets_per_s: None,
             line_bits_per_s: None,
             is_limited_by_generator: false,
+            is_silent: false,
             half: None,
             trials: Vec::new(),
         };
@@ -97,6 +103,11 @@ impl Search<'_, '_> {
         let least = first_per_s * RATE_PART_MIN;
         point.keep(first);
         while high - low > self.options.resolution * high && high > least {
+            point.is_silent = point.trials.len() == N_SILENT_MAX
+                && point.trials.iter().all(|trial| trial.totals.n_lost >= trial.totals.n_sent);
+            if point.is_silent {
+                break;
+            }
             let middle = ((low + high) / 2.0).round().max(1.0);
             let Some((trial, per_s)) = self.trial(Rate::PacketsPerS(middle as u64))? else { return Ok(None) };
             match (trial.has_passed, trial.is_below_rate) {
@@ -262,9 +273,16 @@ mod tests {
 
     #[test]
     fn a_device_that_always_loses_has_no_rate() {
+        let point = found(1.0, 4e6, 0.0);
+        assert!(point.packets_per_s.is_none() && point.half.is_none() && !point.is_silent);
+        assert!((3..30).contains(&point.trials.len()));
+    }
+
+    #[test]
+    fn a_search_ends_soon_if_nothing_arrives() {
         let point = found(0.0, 4e6, 0.0);
-        assert!(point.packets_per_s.is_none() && point.half.is_none());
-        assert!((2..30).contains(&point.trials.len()));
+        assert!(point.packets_per_s.is_none() && point.is_silent);
+        assert_eq!(point.trials.len(), N_SILENT_MAX);
     }
 
     #[test]

@@ -70,6 +70,9 @@ impl TrafficPort {
             }
             None if text == "null:" => (None, None),
             None if text.is_empty() => return Err("the name of the interface is missing".to_owned()),
+            None if text == "null" => {
+                return Err("write `null:` for a port that takes everything, or `afpacket:null` for an interface of that name".to_owned());
+            }
             None => (None, Some(PortKind::parse(text)?)),
         };
         Ok(TrafficPort { number, kind })

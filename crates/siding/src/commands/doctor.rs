@@ -70,7 +70,7 @@ impl Check {
 }
 
 pub fn run(args: &DoctorArgs) -> Exit {
-    let steps: [&dyn Fn() -> Check; 15] = [
+    let steps: [&dyn Fn() -> Check; 16] = [
         &cache,
         &free_space,
         &iproute2,
@@ -78,6 +78,7 @@ pub fn run(args: &DoctorArgs) -> Exit {
         &|| capability("CAP_NET_ADMIN", CAP_NET_ADMIN),
         &memlock,
         &af_xdp,
+        &tap,
         &huge_pages,
         &transparent_huge_pages,
         &isolated_cores,
@@ -125,6 +126,9 @@ fn line(check: &Check) -> String {
 const BUILDS: &str = "`build` and compiled code";
 const LIVE: &str = "`switch` on live interfaces";
 const SPEED: &str = "speed";
+
+/// Drivers of DPDK's devices that Siding's documents use.
+const DPDK_DRIVERS: [&str; 4] = ["memif", "vhost", "virtio", "af_xdp"];
 
 fn compiler(args: &DoctorArgs) -> Check {
     const WHAT: &str = "C compiler";
@@ -325,6 +329,16 @@ fn af_xdp() -> Check {
     }
 }
 
+fn tap() -> Check {
+    const WHAT: &str = "TAP";
+    const NEEDED_FOR: &str = "`tap:` ports";
+    const DEVICE: &str = "/dev/net/tun";
+    match fs::OpenOptions::new().read(true).write(true).open(DEVICE) {
+        Ok(_) => Check::ok(WHAT, NEEDED_FOR, DEVICE),
+        Err(error) => Check::warn(WHAT, NEEDED_FOR, format!("{DEVICE}: {error}"), "modprobe tun (as root)"),
+    }
+}
+
 fn huge_pages() -> Check {
     const WHAT: &str = "huge pages";
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -387,7 +401,20 @@ fn dpdk() -> Check {
     const WHAT: &str = "DPDK";
     const NEEDED_FOR: &str = "`dpdk:` ports";
     match dpdk::Installation::find() {
-        Ok(installation) => Check::ok(WHAT, NEEDED_FOR, installation.version),
+        Ok(installation) => {
+            let (there, missing): (Vec<&str>, Vec<&str>) =
+                DPDK_DRIVERS.into_iter().partition(|driver| installation.has_net_driver(driver));
+            let version = &installation.version;
+            match missing.as_slice() {
+                [] => Check::ok(WHAT, NEEDED_FOR, format!("{version} with {}", there.join(", "))),
+                missing => Check::warn(
+                    WHAT,
+                    NEEDED_FOR,
+                    format!("{version} without {}", missing.join(", ")),
+                    "a libdpdk that is built with these drivers of network devices",
+                ),
+            }
+        }
         Err(InstallationError::NotInstalled) => {
             Check::warn(WHAT, NEEDED_FOR, "none", "apt install libdpdk-dev")
         }

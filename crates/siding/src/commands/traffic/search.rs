@@ -135,6 +135,7 @@ fn rows(points: &[SearchPoint]) -> Vec<Vec<String>> {
             latency.as_ref().map_or("-".to_owned(), |latency| report::time(f(latency) as f64))
         };
         let limit = match (point.packets_per_s, point.is_limited_by_generator) {
+            (None, _) if point.is_silent => "nothing arrived",
             (None, _) => "every trial lost packets",
             (Some(_), true) => "limited by the generator",
             (Some(_), false) => "",
