@@ -52,7 +52,7 @@ fn emit_c(workshop: &Workshop, program: &str) -> Vec<u8> {
 }
 
 /// Decisions about a router, a switch with a prefetch group, an asynchronous program, and tables with profiles, with ternary
-/// keys, and with both kinds of suspension.
+/// keys, with both kinds of suspension, and with actions that change their entries in each way.
 #[test]
 fn plans_are_as_reviewed() {
     let programs = [
@@ -62,6 +62,8 @@ fn plans_are_as_reviewed() {
         ("profiles", "tests/programs/profiles/program.p4"),
         ("ternary", "tests/programs/ternary/program.p4"),
         ("bursts", "tests/programs/bursts/program.p4"),
+        ("sharded", "tests/programs/state/u05_sharded.p4"),
+        ("sync", "tests/programs/state/sync.p4"),
     ];
     let workshop = Workshop::new();
     for (name, program) in programs {
