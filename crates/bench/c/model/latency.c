@@ -21,7 +21,7 @@
 
 /* Gaps between two idle polls that are recorded. */
 #define GAP_NS 500.0
-#define GAPS_MAX (1u << 18)
+#define GAPS_MAX (1u << 20)
 /* The length of a window for which it is said whether a packet is above the bound. */
 #define WINDOW_NS 1e9
 
