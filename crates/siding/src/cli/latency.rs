@@ -94,7 +94,7 @@ pub struct LatencyOffloadArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Comparison with measurements")]
 pub struct LatencyCheckArgs {
-    /// Measure delays on this machine, beside what the model predicts of them; takes two cores, and most of two minutes
+    /// Measure delays on this machine, beside what the model predicts of them; takes two cores, and some two minutes
     #[arg(long, conflicts_with_all = ["program", "cycles", "load", "rate", "arrivals", "trace", "packet", "port", "stall", "extern_share"])]
     pub check: bool,
     /// With --check: fewer loads, shorter runs, half a minute
