@@ -65,7 +65,7 @@ struct Extent {
     loads: &'static [u32],
 }
 
-/// As long without packets as with them: the longest stall is as likely then as later.
+/// The time without packets is as long as that with them, so that the longest stall is as likely then as later.
 const FULL: Extent = Extent { idle_s: 60.0, run_s: 3.0, loads: &[10, 30, 50, 70, 80, 90, 95] };
 const QUICK: Extent = Extent { idle_s: 9.0, run_s: 1.0, loads: &[10, 50, 80] };
 

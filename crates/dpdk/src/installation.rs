@@ -45,7 +45,7 @@ impl Installation {
         Ok(Installation { flags, libdir: ask(&["--variable=libdir"])?.into(), version })
     }
 
-    /// Whether it has the driver of devices named `net_` and this.
+    /// Returns whether it has the driver of devices named `net_` and this.
     pub fn has_net_driver(&self, name: &str) -> bool {
         self.libdir.join(format!("librte_net_{name}.so")).exists()
     }

@@ -15,7 +15,12 @@ const MAIN: &str = "crates/bench/c/state/run.c";
 const UPDATE: &str = "crates/bench/c/state/update.c";
 const UPDATE_PROGRAM: Example<'static> =
     Example { name: "state_update.p4", text: include_str!("../../programs/state_update.p4") };
-/// Entries that the tables of that program have room for.
+/// Ways to keep changes of an entry apart.
+const SYNC: &str = "crates/bench/c/state/sync.c";
+const SYNC_PROGRAM: Example<'static> =
+    Example { name: "state_sync.p4", text: include_str!("../../programs/state_sync.p4") };
+const HITS: (&str, &str) = ("crates/bench/c/state/hits.h", include_str!("../../c/state/hits.h"));
+/// Entries that the tables of these programs have room for.
 const UPDATE_SIZE_MAX: u64 = 2_000_000;
 
 const SIZES: [u64; 4] = [1_000, 100_000, 1_000_000, 10_000_000];
@@ -46,9 +51,16 @@ pub(super) fn measure(args: &BenchStateArgs) -> Result<(), Exit> {
     for n_workers in [1, 2] {
         report.lines.extend(run_with(&program, largest, args, Some(n_workers))?);
     }
-    let update = compile_update(&Compiling::new(&args.measure.cc)?)?;
+    let compiling = Compiling::new(&args.measure.cc)?;
+    let update = compile_hits((UPDATE, include_str!("../../c/state/update.c")), UPDATE_PROGRAM, &compiling)?;
     for size in sizes.iter().filter(|size| **size <= UPDATE_SIZE_MAX) {
         report.lines.extend(run_with(&update, *size, args, None)?);
+    }
+    let sync = compile_hits((SYNC, include_str!("../../c/state/sync.c")), SYNC_PROGRAM, &compiling)?;
+    for size in [1, largest.min(UPDATE_SIZE_MAX)] {
+        for n_workers in [1, 2] {
+            report.lines.extend(run_with(&sync, size, args, Some(n_workers))?);
+        }
     }
     add_peers(&mut report, sizes, &args.measure);
     judge(&mut report);
@@ -59,12 +71,13 @@ pub(super) fn measure(args: &BenchStateArgs) -> Result<(), Exit> {
     report.show("state", "", &args.measure)
 }
 
-fn compile_update(compiling: &Compiling) -> Result<PathBuf, Exit> {
-    let example = UPDATE_PROGRAM;
-    let text = Prepared::new(&example.load()?, example.name)?.c_text(codegen::Options::default());
-    let files =
-        [(UPDATE, include_str!("../../c/state/update.c")), ("crates/bench/c/state/program.c", text.as_str())];
-    harness::compile(UPDATE, &files, compiling)
+fn compile_hits(
+    main: (&str, &str),
+    program: Example<'static>,
+    compiling: &Compiling,
+) -> Result<PathBuf, Exit> {
+    let text = Prepared::new(&program.load()?, program.name)?.c_text(codegen::Options::default());
+    harness::compile(main.0, &[main, HITS, ("crates/bench/c/state/program.c", text.as_str())], compiling)
 }
 
 fn run_with(
