@@ -13,7 +13,7 @@
 
 #include "base/sd_base.h"
 
-#define SD_ABI_VERSION 18u
+#define SD_ABI_VERSION 19u
 #define SD_PIPELINE_SYMBOL "sd_pipeline"
 
 /* Numbers that both sides know by name. Never renumber. */
@@ -683,6 +683,8 @@ struct sd_record_layout {
     uint32_t idle_timeout_at;
     uint32_t count_at;
     uint32_t rates_at;
+    /* Reads leave out entries that packets have added. */
+    uint32_t of_controllers;
 };
 
 enum sd_record_op { SD_RECORD_INSERT, SD_RECORD_MODIFY, SD_RECORD_REMOVE };

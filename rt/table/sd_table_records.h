@@ -30,7 +30,7 @@ struct sd_record_cells {
 /* A view with the parts that those of all records of a table have in common. */
 SD_INLINE struct sd_entry_view sd_record_empty_view(const struct sd_table *t)
 {
-    return (struct sd_entry_view){.mask = t->ones, .kind = SD_ENTRY_ACTION};
+    return (struct sd_entry_view){.mask = t->ones, .kind = SD_ENTRY_ACTION, .profile = UINT32_MAX};
 }
 
 /*
@@ -141,7 +141,7 @@ SD_LOCAL uint32_t sd_table_read_records(struct sd_instance *instance, uint32_t t
         n_wanted = n_max - n < SD_RECORDS_PIECE ? n_max - n : SD_RECORDS_PIECE;
         n_read = sd_table_read_batch(t, after, views, n_wanted);
         for (uint32_t i = 0; i < n_read; i++) {
-            if (views[i].is_const)
+            if (views[i].is_const || (layout->of_controllers && views[i].is_of_packet))
                 continue;
             uint8_t *record = records + (size_t)n * layout->record_bytes;
             sd_record_put(t, layout, &views[i], record);

@@ -133,7 +133,8 @@ impl<D: Device> LocalService<D> {
             tables.drain(..at);
             after = cursor.after;
         }
-        let parts = RecordParts { count: request.with_counts, ..RecordParts::default() };
+        let parts =
+            RecordParts { count: request.with_counts, of_controllers: true, ..RecordParts::default() };
         let op = match mode {
             pb::read_request::Mode::Snapshot | pb::read_request::Mode::Scan => RecordOp::Insert,
             pb::read_request::Mode::Follow => RecordOp::Upsert,
@@ -244,8 +245,7 @@ impl<D: Device> Reader<'_, '_, D> {
                 if found.is_empty() {
                     return Ok(());
                 }
-                let entries = found.into_iter().filter(is_writable).collect();
-                self.send_entities(entries, self.op)?;
+                self.send_entities(found, self.op)?;
             }
         };
         let mut block = RecordBlock::default();
@@ -276,7 +276,8 @@ impl<D: Device> Reader<'_, '_, D> {
         self.send_entities(others.into_iter().map(Entity::TableEntry).collect(), op)
     }
 
-    fn send_entities(&mut self, entities: Vec<Entity>, op: RecordOp) -> Result<(), Gone> {
+    fn send_entities(&mut self, mut entities: Vec<Entity>, op: RecordOp) -> Result<(), Gone> {
+        entities.retain(is_writable);
         if entities.is_empty() {
             return Ok(());
         }
@@ -342,7 +343,10 @@ impl<D: Device> Reader<'_, '_, D> {
     }
 }
 
-/// Returns whether an entry that was read can be written to another switch.
+/// Returns whether an entry that was read can be written to another switch: entries that packets have added are made by packets there.
 fn is_writable(entity: &Entity) -> bool {
-    matches!(entity, Entity::TableEntry(TableEntry { is_const: false, is_default_action: false, .. }))
+    matches!(
+        entity,
+        Entity::TableEntry(TableEntry { is_const: false, is_default_action: false, is_of_packet: false, .. })
+    )
 }

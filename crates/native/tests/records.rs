@@ -58,6 +58,7 @@ fn parts(table: &schema::Table) -> RecordParts {
         idle_timeout: table.has_idle_timeout,
         count: table.direct_counter.is_some(),
         rates: table.direct_meter.is_some(),
+        of_controllers: false,
     }
 }
 
@@ -433,7 +434,7 @@ fn records_have_no_gaps() {
     let kinds = [RecordMatch::Exact, RecordMatch::Ternary, RecordMatch::Range, RecordMatch::Optional];
     assert_eq!(ranked.keys.iter().map(|key| key.kind).collect::<Vec<_>>(), kinds);
     assert_eq!((ranked.mask_at, ranked.action_at, ranked.priority_at), (Some(21), 42, Some(43)));
-    let all = RecordParts { idle_timeout: true, count: true, rates: false };
+    let all = RecordParts { idle_timeout: true, count: true, ..RecordParts::default() };
     let counted = layout("counted", all);
     assert_eq!((counted.idle_timeout_at, counted.count_at, counted.record_bytes), (Some(8), Some(16), 32));
     let table = schema.tables.find("lean").unwrap().id;

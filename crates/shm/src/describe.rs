@@ -12,6 +12,7 @@ pub(crate) fn parts_of(bits: u32) -> Option<RecordParts> {
         idle_timeout: has(part::IDLE_TIMEOUT),
         count: has(part::COUNT),
         rates: has(part::RATES),
+        of_controllers: false,
     })
 }
 

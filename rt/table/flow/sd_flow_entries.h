@@ -98,15 +98,15 @@ SD_LOCAL uint32_t sd_flow_get(const struct sd_table *t, uint64_t handle, struct 
     return e ? SD_OK : SD_NOT_FOUND;
 }
 
-/* Up to `n` entries behind a name, at most SD_FLOW_N_COPIES. */
+/* Up to `n` entries with names above `*after`, which begins as UINT64_MAX; at most SD_FLOW_N_COPIES. */
 SD_LOCAL uint32_t sd_flow_next(const struct sd_table *t, uint64_t *after, struct sd_entry_view *views, uint32_t n)
 {
-    uint64_t slot = *after == UINT64_MAX ? 0 : (*after >> 32) + 1, n_read = 0;
+    uint64_t first = *after + 1, slot = first >> 32, n_read = 0;
     n = n < SD_FLOW_N_COPIES ? n : SD_FLOW_N_COPIES;
     sd_epoch_begin_control(t->epochs);
     for (; n_read < n && slot / SD_FLOW_SLOTS < t->flow.n_buckets; slot++) {
         struct sd_flow_entry *e = sd_flow_at(t, slot);
-        if (!e)
+        if (!e || sd_flow_handle(&t->flow, e) < first)
             continue;
         sd_flow_show(t, e, (uint32_t)n_read, &views[n_read]);
         *after = views[n_read++].handle;

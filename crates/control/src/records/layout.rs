@@ -46,6 +46,8 @@ pub struct RecordParts {
     /// `u64` each: committed rate and burst, peak rate and burst, excess burst. Then a `u32` that is 0 without a
     /// configuration, and a `u32` that the switch fills.
     pub rates: bool,
+    /// In reads: leaves out entries that packets have added.
+    pub of_controllers: bool,
 }
 
 /// The shape of a table, from which the layout of its records follows.

@@ -717,6 +717,7 @@ fn record_layout(layout: &control::RecordLayout) -> abi::RecordLayout {
         idle_timeout_at: at(layout.idle_timeout_at),
         count_at: at(layout.count_at),
         rates_at: at(layout.rates_at),
+        of_controllers: u32::from(layout.parts.of_controllers),
     }
 }
 

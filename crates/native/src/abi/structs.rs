@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr;
 
 /// Twin of `SD_ABI_VERSION`.
-pub const VERSION: u32 = 18;
+pub const VERSION: u32 = 19;
 
 /// The symbol that a shared object exports.
 pub const SYMBOL: &[u8] = b"sd_pipeline\0";
@@ -566,7 +566,7 @@ mirrors! {
         meter_type: u32,
     }
 
-    struct RecordLayout = "sd_record_layout", 40 bytes {
+    struct RecordLayout = "sd_record_layout", 44 bytes {
         record_bytes: u32,
         mask_at: u32,
         kind_at: u32,
@@ -577,6 +577,7 @@ mirrors! {
         idle_timeout_at: u32,
         count_at: u32,
         rates_at: u32,
+        of_controllers: u32,
     }
 
     struct ControlOps = "sd_control_ops", 360 bytes {

@@ -33,7 +33,7 @@ impl Entities {
         let parts = RecordParts {
             idle_timeout: known.has_idle_timeout,
             rates: known.direct_meter.is_some(),
-            count: parts.count,
+            ..parts
         };
         let layout = view.store.record_layout(*self.names.tables.get(&table)?, parts)?;
         RecordPlan::new(&self.schema, table, layout, |action| {
