@@ -24,6 +24,8 @@ pub struct Migration {
     pub n_copied: u64,
     /// Entities that the other program refuses.
     pub n_refused: u64,
+    /// Entries of packets that it has no place for.
+    pub n_left_out: u64,
     /// Refused entities and the reasons, with numbers: ``table `routes`: 10 entries: there is no such table``.
     pub faults: Vec<String>,
 }
@@ -55,8 +57,8 @@ pub fn mirror(schema: &Schema, from: &dyn Target, to: &mut dyn Target) -> Result
 
 /// Writes what a controller has changed in `from` into `to`, whose program has `to_schema` and which no controller has written
 /// to: entities that the program of `from` does not declare, default actions, counters and meters with their counts of
-/// colours, times since the last hit. Entries that a controller has deleted are deleted. Those that packets have added come along;
-/// one that has no place is no fault, as a packet may add it again.
+/// colours, times since the last hit. Entries that a controller has deleted are deleted. Those that packets have added come along, after
+/// all others of their table; one that has no place is no fault, as a packet may add it again.
 pub fn migrate(
     from_schema: &Schema,
     from: &mut dyn Target,
@@ -74,13 +76,18 @@ pub fn migrate(
     }
     for query in queries(from_schema, DirectCells::WithEntries) {
         let mut problems = BTreeMap::<String, u64>::new();
-        let copied = each_step(from, &query, &mut |from, found| {
+        let mut has_of_packets = false;
+        let is_same = |entity: &Entity| renamed(from_schema, to_schema, entity).is_none();
+        let mut copied = each_step(from, &query, &mut |from, found| {
             let (of_packets, found): (Vec<Entity>, Vec<Entity>) = found.into_iter().partition(is_of_packet);
-            let is_same = |entity: &Entity| renamed(from_schema, to_schema, entity).is_none();
-            migration.n_copied += carry(to_schema, to, of_packets.into_iter().filter(is_same).collect());
+            has_of_packets |= !of_packets.is_empty();
             let mut refuse = |fault: Fault| {
                 migration.n_refused += 1;
-                let problem = fault.problem().to_string();
+                let problem = match fault.problem() {
+                    // Entries differ in their keys alone.
+                    Problem::Full { size, .. } => format!("there is room for {size}"),
+                    problem => problem.to_string(),
+                };
                 if problems.len() < N_FAULTS_MAX || problems.contains_key(&problem) {
                     *problems.entry(problem).or_default() += 1;
                 }
@@ -95,6 +102,15 @@ pub fn migrate(
                 }
             }
         });
+        if copied.is_ok() && has_of_packets {
+            copied = each_step(from, &query, &mut |_, found| {
+                let of_packets: Vec<Entity> = found.into_iter().filter(is_of_packet).collect();
+                let n_all = of_packets.len() as u64;
+                let n_carried = carry(to_schema, to, of_packets.into_iter().filter(is_same).collect());
+                migration.n_copied += n_carried;
+                migration.n_left_out += n_all - n_carried;
+            });
+        }
         if let Err(fault) = copied {
             migration.n_refused += 1;
             migration.faults.push(fault.to_string());

@@ -108,7 +108,7 @@ pub(crate) fn answer(
             }
             let kept = switch.replace_keeping(compiled)?;
             Ok(json!({
-                "program": name, "kept": kept.n_copied, "refused": kept.n_refused, "faults": kept.faults,
+                "program": name, "kept": kept.n_copied, "refused": kept.n_refused, "left_out": kept.n_left_out, "faults": kept.faults,
             }))
         }
         Request::AddPort { port } => {

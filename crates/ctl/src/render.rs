@@ -152,7 +152,12 @@ pub fn render(request: &Request, result: &Json) -> String {
         Request::Replace { .. } => {
             let mut text = format!("runs {}\n", plain(&result["program"]));
             if let Some(kept) = result["kept"].as_u64() {
-                text.push_str(&format!("{kept} kept, {} without a place\n", plain(&result["refused"])));
+                text.push_str(&format!("{kept} kept, {} without a place", plain(&result["refused"])));
+                let left_out = result["left_out"].as_u64().filter(|n| *n > 0);
+                text.push_str(
+                    &left_out.map_or_else(String::new, |n| format!("; {n} entries of packets are left out")),
+                );
+                text.push('\n');
             }
             for fault in result["faults"].as_array().into_iter().flatten() {
                 text.push_str(&format!("  {}\n", plain(fault)));
