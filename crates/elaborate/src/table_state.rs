@@ -60,6 +60,17 @@ impl<'p> Elaborator<'p> {
             None => None,
         };
         let when_full = self.when_full(table, adds);
+        if let Some(mark) = annotation(&self.p.tables[table].annotations, table_state::SYNC) {
+            self.faults.push(
+                Diagnostic::new(
+                    &codes::TABLE_STATE,
+                    mark.span,
+                    format!("`@{}` is for actions, and is in front of a table", table_state::SYNC),
+                )
+                .label("says how workers keep the changes of an action apart")
+                .help("write it in front of each action that changes its entry"),
+            );
+        }
         let out = &mut self.out.tables[id];
         out.timeout = timeout;
         out.add_on_miss = adds.then(|| AddOnMiss { profile: profile.unwrap_or(0), when_full });
@@ -368,17 +379,18 @@ impl<'p> Body<'_, 'p> {
                 Some(None)
             }
             ExternOp::SetTimer => {
-                let profile = self.expr(arg(0)?);
+                let profile = self.profile(arg(0)?);
                 self.set_timer(Expr::bool(true), Expr::bool(true), profile, e.span);
                 Some(None)
             }
             ExternOp::SetTimerIf => {
-                let (condition, profile) = (self.expr(arg(0)?), self.expr(arg(1)?));
+                let (condition, profile) = (self.expr(arg(0)?), self.profile(arg(1)?));
                 self.set_timer(condition.clone(), condition, profile, e.span);
                 Some(None)
             }
             ExternOp::UpdateTimer => {
-                let [restarts, sets, profile] = [arg(0)?, arg(1)?, arg(2)?].map(|arg| self.expr(arg));
+                let [restarts, sets] = [arg(0)?, arg(1)?].map(|arg| self.expr(arg));
+                let profile = self.profile(arg(2)?);
                 self.set_timer(restarts, sets, profile, e.span);
                 Some(None)
             }
@@ -428,12 +440,25 @@ impl<'p> Body<'_, 'p> {
     fn set_timer(&mut self, restarts: Expr, sets: Expr, profile: Expr, span: Span) {
         let Some(table) = self.own_table("a timer", span) else { return };
         let table = Arg::Table { table: table.id, action: None };
-        let args = vec![table, Arg::In(restarts), Arg::In(sets), Arg::In(self.profile(profile))];
+        let args = vec![table, Arg::In(restarts), Arg::In(sets), Arg::In(profile)];
         self.table_operation(ExternOp::SetTimer, args, None, span);
     }
 
     /// The number of a profile in its width.
-    fn profile(&self, profile: Expr) -> Expr {
+    fn profile(&mut self, given: &Checked) -> Expr {
+        // A literal is wrapped when it gets the type of the parameter.
+        if let check::program::ExprKind::Cast { operand, is_implicit: true } = &given.kind
+            && let Some(Value::Int(number)) = self.constant(operand)
+            && number.to_u8().is_none()
+        {
+            self.fault(
+                given.span,
+                format!("there is no profile {number}"),
+                "the profile of the entry's timeout",
+                "profiles are 0 to 255; `siding ctl expire` says for how many seconds each stands",
+            );
+        }
+        let profile = self.expr(given);
         match profile.ty {
             Type::Bit(PROFILE_BITS) => profile,
             _ => Expr::new(ExprKind::Cast(Box::new(profile)), Type::Bit(PROFILE_BITS)),
@@ -478,10 +503,7 @@ impl<'p> Body<'_, 'p> {
         let mut values = self.action_data(table, element, data, values)?;
         values.extend(self.e.first_register_values(table.id));
         let profile = match profile {
-            Some(profile) => {
-                let profile = self.expr(profile);
-                self.profile(profile)
-            }
+            Some(profile) => self.profile(profile),
             None => Expr::bit(PROFILE_BITS, u128::from(default)),
         };
         let action = Arg::Table { table: table.id, action: Some(action) };
@@ -575,7 +597,7 @@ impl<'p> Body<'_, 'p> {
                 );
                 return None;
             }
-            types.extend(leaves.into_iter().map(|leaf| leaf.ty));
+            types.extend(leaves.into_iter().map(|leaf| (&p.vars[*param].name, leaf.ty)));
         }
         if let Some(given) = self.field_names(data)
             && let Some((given, param)) = given.iter().zip(&def.params).find(|(a, b)| **a != p.vars[**b].name)
@@ -597,16 +619,18 @@ impl<'p> Body<'_, 'p> {
             return None;
         }
         let mut fitted = Vec::new();
-        for (value, ty) in values.into_iter().zip(types) {
-            // A number that is known takes the type of the parameter if that has it.
-            let value = match value.as_const().and_then(|known| as_number(known, &value.ty, &ty)) {
+        let has_types = self.has_declared_fields(data);
+        for (value, (param, ty)) in values.into_iter().zip(types) {
+            // A number that is known takes the type of the parameter if that has it, and none is declared.
+            let known = value.as_const().filter(|_| !has_types);
+            let value = match known.and_then(|known| as_number(known, &value.ty, &ty)) {
                 Some(number) => Expr::new(ExprKind::Const(number), ty.clone()),
                 None => value,
             };
             // Newtypes are what they are made of.
             if value.ty != ty {
                 let message = format!(
-                    "action `{}` takes a value of {} where it gets one of {}",
+                    "parameter `{param}` of action `{}` takes a value of {} where it gets one of {}",
                     def.name,
                     described(&ty),
                     described(&value.ty)
@@ -622,6 +646,12 @@ impl<'p> Body<'_, 'p> {
             fitted.push(self.fit(value, &ty, data.span));
         }
         Some(fitted)
+    }
+
+    /// Returns whether the data are a struct that the program declares.
+    fn has_declared_fields(&mut self, data: &Checked) -> bool {
+        let ty = self.e.instantiate(data.ty, &self.names);
+        matches!(self.e.types.kind(ty), TyKind::Struct(..))
     }
 
     /// The names of the fields of a struct.

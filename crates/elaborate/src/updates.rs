@@ -218,6 +218,12 @@ impl<'p> Elaborator<'p> {
                 "mark a parameter with `@__ref`, write a register of the table, or remove the annotation",
             );
         }
+        if def.annotations.iter().filter(|mark| mark.name == table_state::SYNC).count() > 1 {
+            fault(
+                format!("action `{}` has `@{}` more than once", def.name, table_state::SYNC),
+                "write it once",
+            );
+        }
         let wanted = asked_sync(&def.annotations);
         if wanted.is_none() {
             fault(

@@ -56,7 +56,7 @@ fn first(program: &Program) -> &ir::Table {
 
 /// A program with a call in the action that adds entries.
 fn with_call(call: &str) -> String {
-    let declarations = "struct Ordered { bit<8> x; bit<16> y; } struct Turned { bit<16> y; bit<8> x; }
+    let declarations = "struct Ordered { bit<8> x; bit<16> y; } struct Turned { bit<16> y; bit<8> x; } struct Wide { bit<32> x; bit<16> y; }
         struct Named { bit<8> x; bit<16> z; } const string NAME = \"store\";";
     whole(declarations, &learn(call), &table(EXACT, LISTED, ADD_ON_MISS), "t.apply();")
 }
@@ -243,12 +243,20 @@ fn n12_the_data_are_those_of_the_action() {
         ("hdr.h.a", "P2323: action `store` takes 2 values, and gets 1"),
         (
             "{ hdr.h.b, hdr.h.a }",
-            "P2323: action `store` takes a value of 8 bits where it gets one of 16 bits",
+            "P2323: parameter `x` of action `store` takes a value of 8 bits where it gets one of 16 bits",
         ),
-        ("{ 256, 2 }", "P2323: action `store` takes a value of 8 bits where it gets one of 32 bits"),
+        (
+            "{ 256, 2 }",
+            "P2323: parameter `x` of action `store` takes a value of 8 bits where it gets one of 32 bits",
+        ),
         (
             "{ hdr.h.s, hdr.h.b }",
-            "P2323: action `store` takes a value of 8 bits where it gets one of 8 bits with sign",
+            "P2323: parameter `x` of action `store` takes a value of 8 bits where it gets one of 8 bits with sign",
+        ),
+        // Fields of a struct have their types, also where a value is known.
+        (
+            "(Wide){ x = 1, y = 2 }",
+            "P2323: parameter `x` of action `store` takes a value of 8 bits where it gets one of 32 bits",
         ),
         ("(Turned){ x = hdr.h.a, y = hdr.h.b }", "P2323: parameter `x` of action `store` is given as `y`"),
         ("(Named){ x = hdr.h.a, z = hdr.h.b }", "P2323: parameter `y` of action `store` is given as `z`"),
@@ -277,13 +285,18 @@ fn n12_the_data_are_those_of_the_action() {
             whole(declared, &actions, &table(EXACT, LISTED, ADD_ON_MISS), "t.apply();")
         };
         elaborate(&of(good));
-        refused(&of(wrong), &format!("P2323: action `store` takes a value of {fault}"));
+        refused(&of(wrong), &format!("P2323: parameter `x` of action `store` takes a value of {fault}"));
     }
     // One value for one parameter, and a struct as a parameter.
     let one = "action store(bit<8> x) { hdr.h.a = x; } action learn() { add_entry(\"store\", hdr.h.a, 0); }";
     elaborate(&program(one, &table(EXACT, LISTED, ADD_ON_MISS)));
     let none = "action store() { } action learn() { add_entry(\"store\", { }, 0); }";
     elaborate(&program(none, &table(EXACT, LISTED, ADD_ON_MISS)));
+    for (profile, number) in [("256", "256"), ("-1", "-1"), ("1 << 20", "1048576")] {
+        let call = format!("add_entry(\"store\", {{ hdr.h.a, hdr.h.b }}, {profile});");
+        refused(&with_call(&call), &format!("P2323: there is no profile {number}"));
+    }
+    elaborate(&with_call("add_entry(\"store\", { hdr.h.a, hdr.h.b }, 255);"));
     // The profile has eight bits, and the condition is a truth value.
     elaborate(&with_call("add_entry(\"store\", { hdr.h.a, hdr.h.b }, hdr.h.a);"));
     refused(
@@ -822,6 +835,14 @@ fn u05_a_program_asks_for_another_choice() {
         let chosen = first(&elaborate(&program(&actions, &table))).actions[0].sync;
         assert_eq!(chosen == ir::Sync::Sharded, !body.contains("read"), "{body}");
     }
+    let twice = "@siding_sync(\"none\") @siding_sync(\"sharded\")";
+    refused(&of(twice, n, adds), "P2323: action `count` has `@siding_sync` more than once");
+    let marked = table(EXACT, "count; NoAction;", "default_action = NoAction();");
+    let marked = program(&format!("action count({n}) {{ {adds} }}"), &marked);
+    refused(
+        &marked.replace("table t", "@siding_sync(\"none\") table t"),
+        "P2323: `@siding_sync` is for actions, and is in front of a table",
+    );
     for word in ["\"lock\"", "", "1"] {
         let fault = "P2323: this is no way to keep changes apart";
         refused(&of(&format!("@siding_sync({word})"), n, adds), fault);
