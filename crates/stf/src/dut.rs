@@ -37,6 +37,9 @@ pub trait Dut {
         false
     }
 
+    /// Notifies the control plane of entries that were not hit for as long as they say.
+    fn notify_of_idle_entries(&mut self) {}
+
     /// Digests since the last call, in order.
     fn take_digests(&mut self) -> Vec<(DigestId, Data)>;
 

@@ -146,7 +146,7 @@ impl Script {
         }
         let place = self.commands.last().map_or_else(|| last_line(sources), |command| command.span);
         let diagnostic = Diagnostic::new(&codes::NO_CHECK, place, "the script checks nothing")
-            .note("no line is `expect`, `no_packet`, `expect_digest` or a comparison of a counter or register")
+            .note("no line is `expect`, `no_packet`, `expect_digest`, `check_table` or a comparison of a counter or register")
             .help("after `packet`, write `expect PORT` for a packet that leaves, or `no_packet` if none may leave");
         Some(diagnostic)
     }

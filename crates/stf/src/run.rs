@@ -80,10 +80,12 @@ pub fn run_in_bursts(
             }
             StepKind::AdvanceClock { duration_ns } => {
                 dut.advance_clock(*duration_ns, &mut Silent).into_iter().for_each(collect);
+                dut.notify_of_idle_entries();
             }
             StepKind::CheckTable { table, count, comparison, value } => {
                 // Entries that have ended by now are gone.
                 dut.advance_clock(0, &mut Silent).into_iter().for_each(collect);
+                dut.notify_of_idle_entries();
                 let found = dut.table_use(table).map(|found| count.of(&found));
                 if found.is_none_or(|found| !comparison.holds(&found, value)) {
                     let why = match found {

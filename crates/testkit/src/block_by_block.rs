@@ -76,6 +76,11 @@ impl<B: Observed + Store> Dut for BlockByBlock<B> {
         id.is_some_and(|id| runner.set_profile(id, profile, timeout_ns))
     }
 
+    fn notify_of_idle_entries(&mut self) {
+        let now_ns = self.device.switch.now_ns();
+        self.device.switch.runner.take_expired(now_ns);
+    }
+
     fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
         let messages = self.device.switch.take_digests();
         let known = |m: DigestMessage| {

@@ -99,6 +99,10 @@ impl Dut for FastPath {
         self.slow.set_profile(table, profile, timeout_ns)
     }
 
+    fn notify_of_idle_entries(&mut self) {
+        self.slow.notify_of_idle_entries();
+    }
+
     fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
         self.slow.take_digests()
     }

@@ -76,6 +76,10 @@ impl Dut for Stories<'_, '_> {
         self.dut.set_profile(table, profile, timeout_ns)
     }
 
+    fn notify_of_idle_entries(&mut self) {
+        self.dut.notify_of_idle_entries();
+    }
+
     fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
         self.dut.take_digests()
     }

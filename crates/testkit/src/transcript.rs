@@ -75,6 +75,10 @@ impl Dut for Recorded<'_> {
         self.dut.set_profile(table, profile, timeout_ns)
     }
 
+    fn notify_of_idle_entries(&mut self) {
+        self.dut.notify_of_idle_entries();
+    }
+
     fn take_digests(&mut self) -> Vec<(DigestId, Data)> {
         let digests = self.dut.take_digests();
         self.record(Event::DigestsTaken, &[], &digests);

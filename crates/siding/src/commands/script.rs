@@ -51,7 +51,9 @@ pub fn test(
     let parsed = stf::parse(&script.to_string_lossy(), &text);
     let (plan, unresolved) = stf::resolve(&parsed.script, &backends.schema);
     let ports = backends.pipeline.map(|model| stf::check_ports(&parsed.script, model)).unwrap_or_default();
-    let unchecked = if wants_check { parsed.script.check_missing(&parsed.sources) } else { None };
+    // A line with a fault may be the check.
+    let is_read = !parsed.diagnostics.has_errors();
+    let unchecked = (wants_check && is_read).then(|| parsed.script.check_missing(&parsed.sources)).flatten();
     let faults: Vec<Diagnostic> = [parsed.diagnostics, unresolved, ports]
         .into_iter()
         .flat_map(Diagnostics::into_vec)
