@@ -348,9 +348,9 @@ pub struct RunArgs {
 pub struct TraceArgs {
     /// A program; `-` is standard input
     pub program: PathBuf,
-    /// In hexadecimal digits, as layers such as 'eth/ipv4(dst=10.0.2.2)/udp', or FILE.pcap:N
-    #[arg(short = 'p', long, value_name = "PACKET")]
-    pub packet: String,
+    /// In hexadecimal digits, as layers such as 'eth/ipv4(dst=10.0.2.2)/udp', or FILE.pcap:N; several arrive one after the other (repeatable)
+    #[arg(short = 'p', long = "packet", value_name = "PACKET", required = true)]
+    pub packets: Vec<String>,
     /// Port on which it arrives
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub port: u32,

@@ -7,8 +7,9 @@ use clap::ArgMatches;
 use trace::{StoryBuilder, render, render_full};
 
 pub fn run(args: &TraceArgs, matches: &ArgMatches) -> Exit {
-    let packet = match read_packet(&args.packet) {
-        Ok(packet) => packet,
+    let packets: Result<Vec<_>, Exit> = args.packets.iter().map(|packet| read_packet(packet)).collect();
+    let packets = match packets {
+        Ok(packets) => packets,
         Err(exit) => return exit,
     };
     let mut simulation =
@@ -19,23 +20,27 @@ pub fn run(args: &TraceArgs, matches: &ArgMatches) -> Exit {
     if let Err(exit) = check_port(simulation.interpreter.switch.program(), args.port, "--port") {
         return exit;
     }
-    let mut story_builder = StoryBuilder::new(Some(&simulation.sources));
-    simulation.interpreter.switch.inject(args.port, &packet, &mut story_builder);
-    let story = story_builder.finish();
-    if args.json {
-        match serde_json::to_string(&story) {
-            Ok(json) => output::out(&format!("{json}\n")),
-            Err(error) => {
-                output::error_line(&error.to_string());
-                return Exit::Bug;
+    for (i, packet) in packets.iter().enumerate() {
+        let mut story_builder = StoryBuilder::new(Some(&simulation.sources));
+        simulation.interpreter.switch.inject(args.port, packet, &mut story_builder);
+        let story = story_builder.finish();
+        if args.json {
+            match serde_json::to_string(&story) {
+                Ok(json) => output::out(&format!("{json}\n")),
+                Err(error) => {
+                    output::error_line(&error.to_string());
+                    return Exit::Bug;
+                }
             }
+            continue;
         }
-    } else if args.brief {
-        output::out(&tint(&format!("{}\n", story.summary), args.front_end.color));
-    } else if args.full {
-        output::out(&tint(&render_full(&story), args.front_end.color));
-    } else {
-        output::out(&tint(&render(&story), args.front_end.color));
+        let text = match (args.brief, args.full) {
+            (true, _) => format!("{}\n", story.summary),
+            (false, true) => render_full(&story),
+            (false, false) => render(&story),
+        };
+        let gap = if i > 0 && !args.brief { "\n" } else { "" };
+        output::out(&tint(&format!("{gap}{text}"), args.front_end.color));
     }
     Exit::Ok
 }

@@ -120,9 +120,19 @@ fn run_on_backends(args: &RunArgs, matches: &ArgMatches) -> Result<Exit, Exit> {
 
 /// Refuses captures and files of entries in the place of a test script, and says where they go.
 fn refuse_other_files(program: &Path, script: &Path) -> Result<(), Exit> {
+    let (program, name) = (program.display(), script.display());
+    if script.extension().is_some_and(|extension| extension == "p4") {
+        output::error_line(&format!(
+            "{name} is the name of a P4 program, in the place of a test script: siding run PROGRAM.p4 SCRIPT.stf"
+        ));
+        return Err(Exit::Usage);
+    }
+    // What comes through a pipe can be read once only.
+    if !std::fs::metadata(script).is_ok_and(|about| about.is_file()) {
+        return Ok(());
+    }
     // The reader of the script says what is wrong with a file that cannot be read.
     let Ok(bytes) = output::read_file(script) else { return Ok(()) };
-    let (program, name) = (program.display(), script.display());
     let is_capture = packet_io::PacketReader::new(name.to_string(), &bytes[..]).is_ok();
     let message = match entries::detect(&name.to_string(), &bytes) {
         _ if is_capture => format!("{name} is a capture: siding run {program} --pcap {name}"),
