@@ -8,7 +8,7 @@ use control::{Param, TableAction};
 use ir::Bits;
 
 impl Resolver<'_> {
-    /// The action, and whether it has values that the entry keeps. They are zero in the call: the switch puts in its own.
+    /// The action, and whether the entry keeps its state. Values that it keeps are zero in the call: the switch puts in its own.
     pub(super) fn target_keeping_state(
         &mut self,
         name: &Name,
@@ -40,9 +40,9 @@ impl Resolver<'_> {
             }
             ValueForm::Text | ValueForm::None => None,
         });
-        let kept: Vec<Param> = kept.collect();
-        let keeps_data = !kept.is_empty();
-        let called = self.action_call(table, &call, super::values::Dialect::of(table, name), kept)?;
-        Ok((TableAction::Action(called), keeps_data))
+        let called =
+            self.action_call(table, &call, super::values::Dialect::of(table, name), kept.collect())?;
+        // Without such parameters an entry keeps its registers, if it has some.
+        Ok((TableAction::Action(called), true))
     }
 }
