@@ -243,7 +243,7 @@ impl<'p> Elaborator<'p> {
             Diagnostic::new(&codes::TABLE_STATE, span, message)
                 .label("is not possible here")
                 .note(note)
-                .help("write \"sequence\", or remove the annotation"),
+                .help("remove the annotation, so that the compiler chooses, or write \"sequence\""),
         );
     }
 

@@ -812,7 +812,7 @@ fn u05_a_program_asks_for_another_choice() {
             "is not possible here",
             "values of type `bit` are assigned as in `n = n + x` or `n = n - x`, where `x` is no value that actions change, \
              and are not read otherwise; registers are not written",
-            "write \"sequence\", or remove the annotation",
+            "remove the annotation, so that the compiler chooses, or write \"sequence\"",
         ]
     );
     for body in ["n = n + 1; hdr.h.b = (bit<16>)n;", "n = 7;", "n = n ^ 1;", "n = n + n;"] {
