@@ -127,7 +127,7 @@ fn refuse_other_files(program: &Path, script: &Path) -> Result<(), Exit> {
         ));
         return Err(Exit::Usage);
     }
-    // What comes through a pipe can be read once only.
+    // A pipe can be read once only.
     if !std::fs::metadata(script).is_ok_and(|about| about.is_file()) {
         return Ok(());
     }
