@@ -255,7 +255,17 @@ fn bad_profiles_and_tables_are_refused() {
     assert!(refused(&cpu(&written("none.json", &none), &[])).contains("has no components"));
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("garbage.json");
     std::fs::write(&path, "{ \"version\": 1, ").unwrap();
-    assert!(refused(&cpu(&path, &[])).contains("this is no profile"));
+    let remedy = "; `siding model calibrate` makes a new profile, in about three minutes\n";
+    let damaged = refused(&cpu(&path, &[]));
+    assert!(damaged.contains("this is no profile") && damaged.ends_with(remedy), "{damaged}");
+    let mut text = profile();
+    text["version"] = json!("3");
+    let damaged = refused(&cpu(&written("text.json", &text), &[]));
+    assert!(damaged.contains("its `version` is not the number 3") && damaged.ends_with(remedy), "{damaged}");
+    let mut lacking = profile();
+    lacking.as_object_mut().unwrap().remove("siding");
+    let damaged = refused(&cpu(&written("lacking.json", &lacking), &[]));
+    assert!(damaged.contains("missing field `siding`") && damaged.ends_with(remedy), "{damaged}");
     let good = written("good.json", &profile());
     assert!(refused(&cpu(&good, &["--entries", "roads=5"])).contains("no such table; the program has"));
     assert!(
@@ -275,6 +285,10 @@ fn bad_profiles_and_tables_are_refused() {
         absent.status.code() == Some(4)
             && String::from_utf8_lossy(&absent.stderr).contains("siding model calibrate")
     );
+    // A mistake in the program's name comes before a profile that is not there.
+    let neither = siding(&["model", "cpu", "nosuch.p4", "--profile", "/no/profile.json"]);
+    let said = String::from_utf8_lossy(&neither.stderr).into_owned();
+    assert!(!neither.status.success() && said.contains("nosuch.p4") && !said.contains("profile"), "{said}");
 }
 
 #[test]

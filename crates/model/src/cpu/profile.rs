@@ -78,17 +78,23 @@ pub struct Prediction {
 }
 
 impl Profile {
-    /// Reads a profile; the error is a sentence.
+    /// Reads a profile; the error is a sentence, with the remedy.
     pub fn parse(text: &str) -> Result<Profile, String> {
+        Profile::read(text).map_err(|fault| {
+            format!("{fault}; `siding model calibrate` makes a new profile, in about three minutes")
+        })
+    }
+
+    fn read(text: &str) -> Result<Profile, String> {
         let value: serde_json::Value =
             serde_json::from_str(text).map_err(|error| format!("this is no profile: {error}"))?;
         match value.get("version").and_then(serde_json::Value::as_u64) {
             Some(version) if version == u64::from(VERSION) => {}
             Some(version) => {
-                return Err(format!(
-                    "this profile has version {version}, and {VERSION} is expected; make another one with \
-                     `siding model calibrate`"
-                ));
+                return Err(format!("this profile has version {version}, and {VERSION} is expected"));
+            }
+            None if value.get("version").is_some() => {
+                return Err(format!("this is no profile: its `version` is not the number {VERSION}"));
             }
             None => return Err("this is no profile: it has no `version`".to_string()),
         }

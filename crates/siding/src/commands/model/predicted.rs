@@ -25,8 +25,8 @@ pub fn answer(
     matches: &ArgMatches,
     question: &Question,
 ) -> Result<Answer, Exit> {
-    let profile = read_profile(&packets.profile)?;
     let loaded = load(program, front_end, matches)?;
+    let profile = read_profile(&packets.profile)?;
     let schema = Schema::new(&loaded.runnable.control_plane.p4info).map_err(|error| {
         error_line(&error.to_string());
         Exit::Bug
