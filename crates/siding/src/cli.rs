@@ -34,7 +34,7 @@ pub use entries::{ConvertArgs, EntriesCheckArgs, EntriesCommand};
 pub use examples::of as examples_of;
 pub use habits::{normalise_compat_flags, other_command};
 pub use help::{command, page};
-pub use latency::{ArrivalsArg, ModelLatencyArgs};
+pub use latency::{ArrivalsArg, ModelLatencyArgs, SizesArg};
 pub use live::{
     Address, AsyncModeArg, AsyncOrderArg, CtlArgs, CtlCommand, GrpcArgs, LiveArgs, LiveBackendArg, LogLevel,
     PortCommand, ShmArgs, ShowArg, WaitModeArg,

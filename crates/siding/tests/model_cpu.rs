@@ -165,7 +165,7 @@ fn captures_say_how_packets_go() {
     let output = siding(&["model", "latency", &program, "--profile", profile, "--pcap", &capture, "--json"]);
     let delays = found(&output);
     assert_eq!((&delays["classes"], &delays["ghz"]), (&report["classes"], &2.0.into()));
-    let costs = format!("{}:1,{}:3", of(0).1, of(1).1);
+    let costs = format!("{}:0.25,{}:0.75", of(0).1, of(1).1);
     assert_eq!(delays, found(&siding(&["model", "latency", "--cycles", &costs, "--ghz", "2", "--json"])));
 }
 

@@ -7,17 +7,16 @@ use clap::Args;
 use console::CcArgs;
 use std::path::PathBuf;
 
-/// Exit code 1: no bound exists, packets are lost, or a check misses a goal.
+/// Exit code 1: no bound exists, something is overloaded, packets are lost, or a check misses a goal.
 #[derive(Debug, Args)]
 pub struct ModelLatencyArgs {
     /// A program: its packets cost what `siding model cpu` predicts
     pub program: Option<PathBuf>,
     #[command(flatten)]
     pub packets: ModelPacketsArgs,
-    /// Cycles of a packet, in place of a program; several with their shares, as 200:0.9,1500:0.1
-    #[arg(long, value_name = "N[:SHARE],...", value_delimiter = ',', value_parser = cost,
-          conflicts_with = "program")]
-    pub cycles: Vec<(f64, f64)>,
+    /// Cycles of a packet, in place of a program; several with shares that add up to 1, as 200:0.9,1500:0.1, or without for equal ones
+    #[arg(long, value_name = "N[:SHARE],...", value_parser = costs, conflicts_with = "program")]
+    pub cycles: Option<CostsArg>,
     /// Cycles of a burst beside those of its packets
     #[arg(long, value_name = "N", default_value = "0", value_parser = cycles, hide_short_help = true)]
     pub burst_cycles: f64,
@@ -45,9 +44,9 @@ pub struct ModelLatencyArgs {
     /// Packets that the ring in front of the worker has room for
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 24), hide_short_help = true)]
     pub ring: u64,
-    /// Bytes of a packet, several with their shares as 64:7,1518:1, or imix (64, 594 and 1518 bytes as 7:4:1)
-    #[arg(long, value_name = "BYTES[:SHARE],...|imix", default_value = "64", value_parser = sizes)]
-    pub packet: SizesArg,
+    /// Bytes of a packet for --port, several as 64:0.9,1518:0.1, or imix (64, 594 and 1518 bytes as 7:4:1) [default: 64]
+    #[arg(long, value_name = "BYTES[:SHARE],...|imix", value_parser = sizes)]
+    pub packet: Option<SizesArg>,
     /// Rate of the port that sends the packets on [default: no port]
     #[arg(long, value_name = "GBPS", value_parser = gigabits)]
     pub port: Option<f64>,
@@ -115,6 +114,10 @@ pub enum ArrivalsArg {
     OnOff(u32, Option<f64>),
 }
 
+/// Cycles with their shares, which add up to 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CostsArg(pub Vec<(f64, f64)>);
+
 /// Lengths with their shares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizesArg(pub Vec<(u32, f64)>);
@@ -140,23 +143,62 @@ fn time(text: &str) -> Result<f64, String> {
     number(text, 0.0, 1e9)
 }
 
-/// `N` or `N:SHARE`.
-fn with_share(text: &str, least: f64, most: f64) -> Result<(f64, f64), String> {
-    let (n, share) = text.split_once(':').unwrap_or((text, "1"));
-    Ok((number(n, least, most)?, number(share, 1e-9, 1e9).map_err(|error| format!("share: {error}"))?))
+/// Sums of shares that are this far from 1 are taken for 1: shares are rounded.
+const SUM_TOLERANCE: f64 = 0.001;
+
+/// `N`, `N,N,...` with equal shares, or `N:SHARE,N:SHARE,...` with shares that add up to 1. The result's shares do so exactly.
+fn with_shares(text: &str, least: f64, most: f64) -> Result<Vec<(f64, f64)>, String> {
+    let parts: Vec<(&str, Option<&str>)> = text
+        .split(',')
+        .map(|part| part.split_once(':').map_or((part, None), |(n, s)| (n, Some(s))))
+        .collect();
+    let numbers = parts.iter().map(|(n, _)| number(n, least, most)).collect::<Result<Vec<f64>, String>>()?;
+    let n_shares = parts.iter().filter(|(_, share)| share.is_some()).count();
+    if n_shares == 0 {
+        let share = 1.0 / numbers.len() as f64;
+        return Ok(numbers.into_iter().map(|n| (n, share)).collect());
+    }
+    if let Some((n, _)) = parts.iter().find(|(_, share)| share.is_none()) {
+        return Err(format!("`{n}` has no share; give every value a share, as {n}:0.1, or none of them"));
+    }
+    let share = |text: &str| {
+        number(text, 1e-9, 1e9).map_err(|_| format!("`{text}` is no share; a share is above 0 and at most 1"))
+    };
+    let shares =
+        parts.iter().filter_map(|(_, text)| text.map(share)).collect::<Result<Vec<f64>, String>>()?;
+    let sum: f64 = shares.iter().sum();
+    if (sum - 1.0).abs() > SUM_TOLERANCE + 1e-9 {
+        let scaled: Vec<String> = numbers
+            .iter()
+            .zip(&shares)
+            .map(|(n, share)| format!("{n}:{}", significant(share / sum)))
+            .collect();
+        return Err(format!(
+            "the shares add up to {}, and must add up to 1; in the same proportions: {}",
+            significant(sum),
+            scaled.join(",")
+        ));
+    }
+    Ok(numbers.into_iter().zip(shares).map(|(n, share)| (n, share / sum)).collect())
 }
 
-fn cost(text: &str) -> Result<(f64, f64), String> {
-    with_share(text, 1.0, 1e9)
+/// Four digits behind the point, or more for small numbers, without zeros at the end.
+fn significant(value: f64) -> f64 {
+    let digits = if value >= 0.01 { 4 } else { 4 + (-value.log10()).floor() as i32 };
+    let scale = 10f64.powi(digits);
+    (value * scale).round() / scale
+}
+
+fn costs(text: &str) -> Result<CostsArg, String> {
+    with_shares(text, 1.0, 1e9).map(CostsArg)
 }
 
 fn sizes(text: &str) -> Result<SizesArg, String> {
     if text == "imix" {
-        return Ok(SizesArg(vec![(64, 7.0), (594, 4.0), (1518, 1.0)]));
+        return Ok(SizesArg(vec![(64, 7.0 / 12.0), (594, 4.0 / 12.0), (1518, 1.0 / 12.0)]));
     }
-    let size =
-        |text: &str| with_share(text, 1.0, 65_535.0).map(|(bytes, share)| (bytes.round() as u32, share));
-    text.split(',').map(size).collect::<Result<_, _>>().map(SizesArg)
+    let sizes = with_shares(text, 1.0, 65_535.0)?;
+    Ok(SizesArg(sizes.into_iter().map(|(bytes, share)| (bytes.round() as u32, share)).collect()))
 }
 
 fn arrivals(text: &str) -> Result<ArrivalsArg, String> {
@@ -172,4 +214,41 @@ fn arrivals(text: &str) -> Result<ArrivalsArg, String> {
         _ => None,
     };
     found.ok_or_else(|| "expected cbr, poisson, on-off:N or on-off:N:MPPS".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_given_for_all_or_for_none() {
+        assert_eq!(costs("200:0.9,1500:0.1").unwrap().0, [(200.0, 0.9), (1500.0, 0.1)]);
+        assert_eq!(costs("200,1500").unwrap().0, [(200.0, 0.5), (1500.0, 0.5)]);
+        assert_eq!(costs("200:1").unwrap().0, [(200.0, 1.0)]);
+        // Rounded shares are accepted, and scaled.
+        let thirds = costs("1:0.333,2:0.333,3:0.333").unwrap().0;
+        assert!((thirds.iter().map(|(_, share)| share).sum::<f64>() - 1.0).abs() < 1e-12, "{thirds:?}");
+        let refused = |text: &str| costs(text).unwrap_err();
+        assert_eq!(
+            refused("200:0.9,1500"),
+            "`1500` has no share; give every value a share, as 1500:0.1, or none of them"
+        );
+        assert_eq!(
+            refused("200:0.9,1500:0.2"),
+            "the shares add up to 1.1, and must add up to 1; in the same proportions: 200:0.8182,1500:0.1818"
+        );
+        assert!(sizes("64:7,1518:1").unwrap_err().ends_with("64:0.875,1518:0.125"));
+        assert!(sizes("64:0").unwrap_err().contains("`0` is no share"));
+        let SizesArg(imix) = sizes("imix").unwrap();
+        assert!((imix.iter().map(|(_, share)| share).sum::<f64>() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn proposed_shares_are_accepted() {
+        for text in ["64:7,594:4,1518:1", "1:1,2:1,3:1", "10:99999,20:1", "5:0.2"] {
+            let message = costs(text).unwrap_err();
+            let (_, proposed) = message.rsplit_once(": ").unwrap();
+            assert!(costs(proposed).is_ok(), "{message}");
+        }
+    }
 }

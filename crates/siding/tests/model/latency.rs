@@ -59,13 +59,41 @@ fn overload_has_no_bound_and_loses_packets() {
     let output = latency(&["--cycles", "300", "--load", "125"]);
     let stdout = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stdout.contains("no bound exists") && stdout.contains("loaded to 125 %"), "{stdout}");
+    assert!(
+        stdout.contains("no bound exists") && stdout.contains("mean load of the core is 125 %"),
+        "{stdout}"
+    );
     assert!(stdout.contains("lost 2"), "{stdout}");
+    assert!(stdout.contains("delays grow without end") && !stdout.contains("p50"), "{stdout}");
     let found = json(&["--cycles", "300", "--port", "1", "--packet", "1500"], 1);
     assert_eq!(
         (found["program_bound"]["limit"].as_str(), &found["program_bound"]["delay_ns"]),
         (Some("port"), &Value::Null)
     );
+    assert_eq!((&found["overload"]["limit"], &found["overload"]["load"]), (&"port".into(), &8000.0.into()));
+    let simulated = &found["simulated"];
+    assert!(simulated["mean_ns"].is_null() && simulated["max_ns"].is_null(), "{found}");
+    assert!(simulated["percentiles"][2]["ns"].is_null(), "{found}");
+    // A queue with random arrivals is unstable at exactly 100 %, and a worker of blocks is overloaded before the core.
+    let full = json(&["--cycles", "300", "--load", "100", "--arrivals", "poisson"], 1);
+    assert_eq!(full["overload"]["limit"], "core");
+    let blocks = json(&["--cycles", "300", "--extern-share", "50", "--extern-cycles", "5000"], 1);
+    assert_eq!(blocks["overload"]["limit"], "offload workers");
+    assert!(json(&["--cycles", "300", "--load", "99"], 0)["overload"].is_null());
+}
+
+#[test]
+fn mixes_are_printed() {
+    let said = |args: &[&str]| text(&latency(args).stdout);
+    let two = said(&["--cycles", "200:0.9,1500:0.1", "--load", "20"]);
+    assert!(two.starts_with("90 % of packets take 200 cycles, 10 % 1500.\n"), "{two}");
+    assert!(!said(&["--cycles", "200", "--load", "20"]).contains(" % of packets"));
+    let lengths = ["--cycles", "200", "--load", "20", "--packet", "64:0.75,1518:0.25"];
+    let with_port = said(&[&lengths[..], &["--port", "100"]].concat());
+    assert!(with_port.contains("75 % of packets have 64 bytes, 25 % 1518.\n"), "{with_port}");
+    let without = said(&lengths);
+    assert!(without.contains("note: --packet has no effect without --port"), "{without}");
+    assert!(!without.contains("bytes, 25 %"), "{without}");
 }
 
 #[test]
@@ -112,7 +140,9 @@ fn numbers_that_make_no_sense_are_refused() {
         (&["--rate", "0"][..], "expected a number"),
         (&["--load", "0"], "expected a number"),
         (&["--packet", "0"], "expected a number"),
-        (&["--packet", "64:0"], "share"),
+        (&["--packet", "64:0"], "`0` is no share"),
+        (&["--packet", "64:7,1518:1"], "the shares add up to 8, and must add up to 1"),
+        (&["--packet", "64:0.5,1518"], "`1518` has no share"),
         (&["--ring", "0"], "from 1 to 16777216"),
         (&["--burst", "0"], "from 1 to 4096"),
         (&["--port", "0"], "expected a number"),
@@ -126,6 +156,8 @@ fn numbers_that_make_no_sense_are_refused() {
         assert!(said.contains(words), "{args:?}: {said}");
     }
     assert!(refused(&["--cycles", "0"], 2).contains("expected a number"));
+    assert!(refused(&["--cycles", "200:0.9,1500"], 2).contains("`1500` has no share"));
+    assert!(refused(&["--cycles", "200:0.9,1500:0.2"], 2).contains("200:0.8182,1500:0.1818"));
     assert!(refused(&["--cycles", "nan"], 2).contains("expected a number"));
     assert!(refused(&[], 2).contains("--cycles"));
 }

@@ -1,7 +1,7 @@
 //! `siding model latency`: how long packets take, at most and as a rule.
 
 use super::predicted;
-use crate::cli::{ArrivalsArg, ModelLatencyArgs};
+use crate::cli::{ArrivalsArg, ModelLatencyArgs, SizesArg};
 use crate::output::{self, Exit, error_line, out, replace_file};
 use bench::chart::{self, Across, Chart, Series};
 use bench::cpu::Question;
@@ -22,10 +22,13 @@ const SHARES: [(f64, &str); 3] = [(0.5, "p50"), (0.99, "p99"), (0.9999, "p99.99"
 /// Packets of a simulation, and simulations; a hundredth of a percent of the packets makes the last percentile.
 const N_PACKETS: u64 = 200_000;
 const N_SIMULATIONS: usize = 10;
+const N_PACKETS_OVERLOADED: u64 = 4_000;
 /// For drawings, a point each.
 const N_PACKETS_DRAWN: u64 = 50_000;
 const LOADS_DRAWN: [f64; 11] = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0];
 const LOAD: f64 = 80.0;
+/// Loads from here on count as 100 %, because a load that is given as such is rounded.
+const FULL: f64 = 1.0 - 1e-9;
 /// Packets of a capture that are kept; 16 bytes each.
 const N_TRACE_MAX: usize = 16_000_000;
 
@@ -44,16 +47,16 @@ pub fn run(args: &ModelLatencyArgs, matches: &ArgMatches) -> Exit {
         error_line("--quick and --predictions are for --check");
         return Exit::Usage;
     }
-    if args.program.is_none() && (args.cycles.is_empty() || !args.packets.pcap.is_empty()) {
-        error_line(match args.cycles.is_empty() {
+    if args.program.is_none() && (args.cycles.is_none() || !args.packets.pcap.is_empty()) {
+        error_line(match args.cycles.is_none() {
             true => "give a program with a script or a capture, or the cycles of a packet with --cycles",
             false => "--pcap is for the packets of a program; --trace takes the times of a capture",
         });
         return Exit::Usage;
     }
-    let costs = match &args.program {
-        None => Ok(Costs::given(args)),
-        Some(program) => Costs::predicted(args, program, matches),
+    let costs = match (&args.program, &args.cycles) {
+        (Some(program), _) => Costs::predicted(args, program, matches),
+        (None, cycles) => Ok(Costs::given(args, cycles.as_ref().map_or(&[], |cycles| &cycles.0))),
     };
     match costs.map(|costs| model(args, costs)) {
         Ok(Ok(exit)) | Err(exit) => exit,
@@ -71,7 +74,9 @@ fn model(args: &ModelLatencyArgs, costs: Costs) -> Result<Exit, Problem> {
         draw(path, &scene)?;
     }
     out(&if args.json { format!("{}\n", answer.json(&scene)) } else { answer.text(&scene) });
-    let is_fine = answer.estimate.n_lost == 0 && answer.program.as_ref().is_none_or(Result::is_ok);
+    let is_fine = answer.estimate.n_lost == 0
+        && answer.overload.is_none()
+        && answer.program.as_ref().is_none_or(Result::is_ok);
     Ok(if is_fine { Exit::Ok } else { Exit::Failed })
 }
 
@@ -90,10 +95,9 @@ struct Costs {
 }
 
 impl Costs {
-    fn given(args: &ModelLatencyArgs) -> Costs {
-        let total: f64 = args.cycles.iter().map(|(_, share)| share).sum();
-        let classes = args.cycles.iter().map(|(cycles, share)| (*cycles, share / total)).collect();
-        Costs { classes, ghz: args.ghz.unwrap_or(GHZ), origin: None, is_mean: false }
+    fn given(args: &ModelLatencyArgs, cycles: &[(f64, f64)]) -> Costs {
+        let origin = mix(cycles, "take", "cycles");
+        Costs { classes: cycles.to_vec(), ghz: args.ghz.unwrap_or(GHZ), origin, is_mean: false }
     }
 
     /// Costs of a program's packets, by the ways that they go. Faults are printed.
@@ -162,8 +166,8 @@ impl Setting<'_> {
         };
         let mean: f64 = packets.iter().map(|(ns, share)| ns * share).sum();
         let capacity = Worker { packet_ns: mean, ..worker }.rate();
-        let sizes = Sizes::new(args.packet.0.clone())
-            .ok_or_else(|| usage("packets have at least one byte".to_owned()))?;
+        let given = args.packet.as_ref().map_or_else(|| vec![(64, 1.0)], |sizes| sizes.0.clone());
+        let sizes = Sizes::new(given).ok_or_else(|| usage("packets have at least one byte".to_owned()))?;
         let trace = args.trace.as_deref().map(read_trace).transpose()?;
         let fault = |error: TrafficError| match &args.trace {
             Some(path) => usage(format!("{}: {error}", path.display())),
@@ -218,6 +222,18 @@ impl Setting<'_> {
         bound(&self.worker, self.port(traffic).as_ref(), self.offload.as_ref(), envelope, stalls)
     }
 
+    /// The part with the highest load, if that is 100 % or more: its queue grows without end.
+    fn overload(&self, traffic: &Traffic) -> Option<NoBound> {
+        let rate = traffic.rate();
+        let port = self.ns_per_byte().map(|ns| (Limit::Port, rate * traffic.bytes_mean() * ns));
+        let offload = self.offload.map(|offload| {
+            (Limit::OffloadWorkers, rate * offload.share * offload.block_ns / f64::from(offload.n_workers))
+        });
+        let loads = [Some((Limit::Core, rate / self.capacity)), port, offload].into_iter().flatten();
+        let (limit, load) = loads.max_by(|one, other| one.1.total_cmp(&other.1))?;
+        (load >= FULL).then_some(NoBound { limit, load })
+    }
+
     fn stalls(&self) -> Option<Stalls> {
         self.args.stall.map(|us| Stalls { tau_ns: us * 1e3, share: 0.0 })
     }
@@ -247,12 +263,19 @@ impl Setting<'_> {
         let wait = (envelope.is_none() && is_plain)
             .then(|| mean_wait(self.traffic.rate(), &service, (poll, poll * poll)))
             .flatten();
+        let overload = self.overload(&self.traffic);
+        // A queue for offload workers keeps every packet, and the simulation slows down as it grows.
+        let n_packets = match overload {
+            Some(NoBound { limit: Limit::OffloadWorkers, .. }) => n_packets.min(N_PACKETS_OVERLOADED),
+            _ => n_packets,
+        };
         Answer {
             envelope,
             program: with(Stalls::NONE),
             machine: self.stalls().and_then(with),
             wait_ns: wait,
             estimate: self.estimate(&self.traffic, n_packets),
+            overload,
             load: self.traffic.rate() / self.capacity,
         }
     }
@@ -265,6 +288,8 @@ struct Answer {
     machine: Option<Result<Bound, NoBound>>,
     wait_ns: Option<f64>,
     estimate: Estimate,
+    /// A queue that grows without end: its simulation says nothing about delays.
+    overload: Option<NoBound>,
     load: f64,
 }
 
@@ -322,8 +347,9 @@ impl Answer {
             .classes
             .iter()
             .map(|(cycles, share)| json!({ "cycles": rounded(*cycles), "share": report::share(*share) }));
+        let delay = |ns: f64| if self.overload.is_none() { json!(rounded(ns)) } else { Value::Null };
         let percentiles = SHARES.iter().zip(&self.estimate.quantiles).map(|((_, name), (ns, half))| {
-            json!({ "percentile": name, "ns": rounded(*ns), "half_width_ns": rounded(*half) })
+            json!({ "percentile": name, "ns": delay(*ns), "half_width_ns": delay(*half) })
         });
         json!({
             "version": 1, "ghz": setting.ghz, "classes": classes.collect::<Vec<_>>(), "burst": setting.args.burst, "ring": setting.args.ring,
@@ -331,9 +357,10 @@ impl Answer {
             "load": rounded(self.load * 100.0), "sigma": self.envelope.map(|envelope| rounded(envelope.sigma)),
             "program_bound": of(&self.program), "machine_bound": of(&self.machine),
             "mean_wait_ns": self.wait_ns.map(rounded),
+            "overload": self.overload.map(|found| json!({ "limit": limit_name(found.limit), "load": rounded(found.load * 100.0) })),
             "simulated": {
-                "mean_ns": rounded(self.estimate.mean_ns), "percentiles": percentiles.collect::<Vec<_>>(),
-                "max_ns": rounded(self.estimate.most_ns), "packets": self.estimate.n_packets,
+                "mean_ns": delay(self.estimate.mean_ns), "percentiles": percentiles.collect::<Vec<_>>(),
+                "max_ns": delay(self.estimate.most_ns), "packets": self.estimate.n_packets,
                 "lost": self.estimate.n_lost, "backlog": self.estimate.backlog, "busy": rounded(self.estimate.busy),
             },
         })
@@ -350,6 +377,12 @@ impl Answer {
             setting.traffic.rate() * 1e3,
             100.0 * self.load
         );
+        if let Some(mix) = args.port.and(args.packet.as_ref()).and_then(|SizesArg(sizes)| {
+            let sizes: Vec<(f64, f64)> = sizes.iter().map(|(n, share)| (f64::from(*n), *share)).collect();
+            mix(&sizes, "have", "bytes")
+        }) {
+            text += &format!("{mix}\n");
+        }
         text += &match self.envelope {
             Some(envelope) => format!(
                 "Arrivals run ahead of their mean rate by at most {:.1} packets (sigma).\n\n",
@@ -360,16 +393,27 @@ impl Answer {
         };
         let mut rows = vec![["delay", "microseconds", ""].map(str::to_owned).to_vec()];
         let row = |name: &str, ns: f64, words: String| vec![name.to_owned(), us(ns), words];
-        rows.push(row("mean", self.estimate.mean_ns, "simulated".to_owned()));
-        for ((_, name), (ns, half)) in SHARES.iter().zip(&self.estimate.quantiles) {
-            rows.push(row(name, *ns, format!("simulated, +- {}", us(*half))));
-        }
         let mut sentences = Vec::new();
+        match &self.overload {
+            Some(found) => {
+                let words = "delays grow without end".to_owned();
+                rows.push(vec!["mean, percentiles".to_owned(), "-".to_owned(), words]);
+                sentences.push(overloaded(found, self.load, args.ring));
+            }
+            None => {
+                rows.push(row("mean", self.estimate.mean_ns, "simulated".to_owned()));
+                for ((_, name), (ns, half)) in SHARES.iter().zip(&self.estimate.quantiles) {
+                    rows.push(row(name, *ns, format!("simulated, +- {}", us(*half))));
+                }
+            }
+        }
         let mut add = |name: &str, found: &Option<Result<Bound, NoBound>>, words: String| match found {
             Some(Ok(bound)) => rows.push(row(name, bound.delay_ns, words)),
             Some(Err(none)) => {
                 rows.push(vec![name.to_owned(), "-".to_owned(), "no bound exists".to_owned()]);
-                sentences.push(no_bound(name, none, self.load));
+                if self.overload.is_none_or(|found| found.limit != none.limit) {
+                    sentences.push(no_bound(name, none, self.load));
+                }
             }
             None => {}
         };
@@ -420,11 +464,45 @@ impl Answer {
         if let Some(Ok(bound)) = &self.program {
             text += &format!("With more packets, the {} would be the limit.\n", limit_name(bound.limit));
         }
+        if args.port.is_none() && args.packet.is_some() {
+            text += "note: --packet has no effect without --port: only the port's delay depends on lengths\n";
+        }
         for sentence in sentences {
             text += &format!("{sentence}\n");
         }
         text
     }
+}
+
+/// `90 % of packets take 200 cycles, 10 % 1500.`; nothing about a single value.
+fn mix(values: &[(f64, f64)], verb: &str, unit: &str) -> Option<String> {
+    let percent = |share: f64| (share * 1e4).round() / 100.0;
+    let (first, others) = values.split_first().filter(|(_, others)| !others.is_empty())?;
+    let others: String = others.iter().map(|(n, share)| format!(", {} % {n}", percent(*share))).collect();
+    Some(format!("{} % of packets {verb} {} {unit}{others}.", percent(first.1), first.0))
+}
+
+fn overloaded(found: &NoBound, load: f64, ring: u64) -> String {
+    let (end, remedy) = match found.limit {
+        Limit::Core => (
+            format!(", until the ring of {ring} is full and packets are lost"),
+            "lower --load or --rate, or give packets fewer cycles",
+        ),
+        Limit::Port => (String::new(), "lower --load or --rate, or give --port a higher rate"),
+        Limit::OffloadWorkers => (String::new(), "lower --load or --rate, or raise --offload-workers"),
+    };
+    format!(
+        "The mean load of the {} is {:.0} %, so that delays grow without end{end}: {remedy}. They stay finite below a load of {} %.",
+        limit_name(found.limit),
+        100.0 * found.load,
+        rounded_down(100.0 * load / found.load)
+    )
+}
+
+/// A percentage of two digits or more, never too high.
+fn rounded_down(percent: f64) -> f64 {
+    let scale = if percent < 10.0 { 100.0 } else { 1.0 };
+    (percent * scale + 1e-6).floor() / scale
 }
 
 fn no_bound(name: &str, none: &NoBound, load: f64) -> String {
@@ -435,10 +513,10 @@ fn no_bound(name: &str, none: &NoBound, load: f64) -> String {
     };
     format!(
         "No {name} exists: the {} would be loaded to {:.0} %{costs}, and a queue that is loaded to 100 % or more grows without end. \
-         One exists below a load of {:.0} %.",
+         One exists below a load of {} %.",
         limit_name(none.limit),
         100.0 * none.load,
-        (100.0 * load / none.load).floor()
+        rounded_down(100.0 * load / none.load)
     )
 }
 
@@ -446,8 +524,10 @@ fn draw(path: &Path, setting: &Setting<'_>) -> Result<(), Problem> {
     let mut lines: Vec<Vec<(f64, f64)>> = vec![Vec::new(); SHARES.len() + 2];
     for load in LOADS_DRAWN {
         let Some(traffic) = setting.at_load(load) else { continue };
-        let found = setting.estimate(&traffic, N_PACKETS_DRAWN);
-        for (line, (ns, _)) in lines.iter_mut().zip(&found.quantiles) {
+        // A queue that grows without end has no percentiles.
+        let found = setting.overload(&traffic).is_none().then(|| setting.estimate(&traffic, N_PACKETS_DRAWN));
+        let quantiles = found.map(|found| found.quantiles).unwrap_or_default();
+        for (line, (ns, _)) in lines.iter_mut().zip(&quantiles) {
             line.push((load, ns / 1e3));
         }
         let envelope = traffic.envelope();
