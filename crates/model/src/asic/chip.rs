@@ -180,6 +180,50 @@ const ENTRIES_MAX: u64 = 1024;
 const STAGES_MAX: u32 = 256;
 const VALUE_MAX: u64 = 1 << 24;
 
+/// Sections of a description.
+const SECTIONS: [&str; 10] =
+    ["sram", "tcam", "map_ram", "tables", "crossbar", "hash", "gateways", "actions", "units", "latency"];
+const PRINTS_ONE: &str = "`siding model asic --print-chip` prints a whole description";
+
+/// The message of the parser, with ranges in the place of types of Rust, and with a remedy for what is missing.
+fn explained(error: &toml::de::Error) -> String {
+    let missing = error.message().strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
+    if let Some(name) = missing {
+        // The parser has no place for a field that is missing at the top, and points to the first line.
+        match name {
+            "sram" | "tcam" => {
+                return format!(
+                    "the section `[{name}]` is missing: add it with all its fields, with `blocks = 0` if the chip has none; {PRINTS_ONE}"
+                );
+            }
+            _ if SECTIONS.contains(&name) => {
+                return format!(
+                    "the section `[{name}]` is missing: add it with all its fields; {PRINTS_ONE}"
+                );
+            }
+            "name" | "stages" | "clock_ghz" => {
+                return format!(
+                    "`{name}` is missing: add `{name} = ...` above the first section; {PRINTS_ONE}"
+                );
+            }
+            _ => {}
+        }
+    }
+    let ranges = [
+        ("u32", format!("a whole number from 1 to {STAGES_MAX}")),
+        ("u64", format!("a whole number from 0 to {VALUE_MAX}")),
+        ("f64", "a number".to_string()),
+    ];
+    let text = error.to_string().trim_end().replace("` as i128", "`").replace("` as u128", "`");
+    let named = ranges.iter().find_map(|(name, range)| {
+        Some(format!("{}expected {range}", text.strip_suffix(&format!("expected {name}"))?))
+    });
+    match missing {
+        Some(_) => format!("{text}; {PRINTS_ONE}"),
+        None => named.unwrap_or(text),
+    }
+}
+
 impl Chip {
     /// A chip that comes with the crate.
     pub fn built_in(name: &str) -> Option<Chip> {
@@ -189,7 +233,7 @@ impl Chip {
 
     /// Reads and checks a description.
     pub fn parse(text: &str) -> Result<Chip, ChipError> {
-        let chip: Chip = toml::from_str(text).map_err(|error| ChipError::Syntax(error.to_string()))?;
+        let chip: Chip = toml::from_str(text).map_err(|error| ChipError::Syntax(explained(&error)))?;
         chip.check()?;
         Ok(chip)
     }
@@ -375,6 +419,33 @@ mod tests {
         assert!(missing.contains("missing field `blocks`"), "{missing}");
         let negative = fault("blocks = 24", "blocks = -1");
         assert!(negative.contains("-1"), "{negative}");
+        assert!(negative.ends_with("expected a whole number from 0 to 16777216"), "{negative}");
+        for (from, to, expected) in [
+            ("stages = 12", "stages = -12", "expected a whole number from 1 to 256"),
+            ("stages = 12", "stages = 5000000000", "expected a whole number from 1 to 256"),
+            ("blocks = 24", "blocks = 99999999999999999999", "expected a whole number from 0 to 16777216"),
+            ("clock_ghz = 1.22", "clock_ghz = \"fast\"", "expected a number"),
+        ] {
+            let message = fault(from, to);
+            assert!(message.ends_with(expected) && !message.contains("128"), "{message}");
+        }
         assert!(fault("[tcam]", "[tkam]").contains("tkam"));
+    }
+
+    #[test]
+    fn missing_sections_have_a_remedy() {
+        for name in SECTIONS {
+            let text = BUILT_IN[0].1;
+            let start = text.find(&format!("\n[{name}]")).unwrap();
+            let end = text[start + 1..].find("\n[").map_or(text.len(), |n| start + 1 + n);
+            let message = Chip::parse(&[&text[..start], &text[end..]].concat()).unwrap_err().to_string();
+            assert!(message.starts_with(&format!("the section `[{name}]` is missing: add it")), "{message}");
+            assert_eq!(message.contains("`blocks = 0`"), ["sram", "tcam"].contains(&name), "{message}");
+        }
+        let name = fault("stages = 12\n", "");
+        assert!(
+            name.starts_with("`stages` is missing: add `stages = ...` above the first section"),
+            "{name}"
+        );
     }
 }
