@@ -291,8 +291,8 @@ fn what_does_not_fit_is_named() {
     assert!(refusal.n_stages_found > Some(20));
     problem.nodes[0].part[Resource::Gateways as usize] = 17;
     let Verdict::DoesNotFit(refusal) = solve(&problem, 0.0) else { panic!() };
-    let Reason::Stage(shortage) = refusal.reason else { panic!() };
-    assert_eq!((shortage.node, shortage.resource), (0, Some(Resource::Gateways)));
+    let Reason::Stage(large) = refusal.reason else { panic!() };
+    assert_eq!((large.len(), large[0].node, large[0].resource), (1, 0, Some(Resource::Gateways)));
     problem.edges.push(Edge { from: 4, to: 0, kind: EdgeKind::Match });
     let Verdict::DoesNotFit(refusal) = solve(&problem, 0.0) else { panic!() };
     assert_eq!(refusal.reason, Reason::Circle);

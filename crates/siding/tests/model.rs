@@ -108,7 +108,8 @@ fn sizes_decide() {
     let larger = json(&[ROUTER, "--entries", "routes=1_000_000"], 1);
     let verdict = larger["verdict"].as_str().unwrap();
     assert!(verdict.starts_with("does not fit: `Router.routes`, 1"), "{verdict}");
-    assert!(verdict.ends_with(" of 1,000,000 entries, TCAM"), "{verdict}");
+    let end = " of 1,000,000 entries, TCAM; also not placed: `Router.next_hops`";
+    assert!(verdict.ends_with(end), "{verdict}");
     assert!(larger["stages_min"].as_u64() > Some(80));
     // Numbers that no machine could count are sizes, too.
     let largest = json(&[ROUTER, "--entries", "routes=18446744073709551615"], 1);
@@ -125,6 +126,33 @@ fn the_largest_size_fits_and_one_more_does_not() {
     assert_eq!(json(&[ROUTER, "--entries", &format!("routes={}", n + 1)], 1)["fits"], false);
     let hops = json(&[ROUTER, "--max", "next_hops"], 0);
     assert_eq!((&hops["max"]["fits"], &hops["max"]["all_keys"]), (&65_536.into(), &true.into()));
+}
+
+#[test]
+fn a_larger_layout_is_taken_where_the_densest_does_not_fit() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("six.toml");
+    let description = text(&asic(&["--print-chip"]).stdout).replacen("stages = 12", "stages = 6", 1);
+    std::fs::write(&file, description).unwrap();
+    let chip = ["--chip", file.to_str().unwrap()];
+    let with = |n: u64, code: i32| {
+        json(&[&[PNA, "--entries", &format!("connections={n}")][..], &chip].concat(), code)
+    };
+    let max = json(&[&[PNA, "--entries", "connections=1", "--max", "connections"][..], &chip].concat(), 0);
+    let most = max["max"]["fits"].as_u64().unwrap();
+    assert_eq!(most, 307_200);
+    // All sizes below fit, too, though the densest layout of some needs another stage.
+    for n in [296_960, 296_961, 300_000, 303_104, 305_000, most] {
+        let report = with(n, 0);
+        let table = node(&report, "Connections.connections");
+        assert_eq!((&table["entries"], &table["entries_side_by_side"]), (&n.into(), &5.into()), "{n}");
+        let roomier = report["roomier"].as_array().unwrap();
+        assert_eq!(roomier.is_empty(), n == 296_960 || n >= 305_000, "{n}: {roomier:?}");
+    }
+    with(most + 1, 1);
+    let args = [&[PNA, "--entries", "connections=300000"][..], &chip].concat();
+    let said = text(&asic(&args).stdout);
+    assert!(said.contains("note: `Connections.connections` has the layout of 30"), "{said}");
 }
 
 #[test]
@@ -168,9 +196,28 @@ fn chips_of_ones_own() {
         refused(&[ROUTER, "--chip", file_name])
             .contains("a chip without SRAM and without TCAM has no tables")
     );
+    // Without SRAM, no table has a place, because those in TCAM keep results there.
+    std::fs::write(&file, short.replacen("blocks = 80", "blocks = 0", 1)).unwrap();
+    let report = json(&[ROUTER, "--chip", file_name], 1);
+    let verdict = report["verdict"].as_str().unwrap();
+    assert!(verdict.contains("`Router.next_hops`, 0 of 4,096 entries: the chip has no SRAM"), "{verdict}");
+    assert!(verdict.ends_with("; also not placed: `Router.access_list`, `Router.routes`"), "{verdict}");
+    let one = short.replacen("stages = 3", "stages = 1", 1);
+    std::fs::write(&file, one).unwrap();
+    let said = text(&asic(&[ROUTER, "--chip", file_name]).stdout);
+    assert!(said.contains(": 1 stage of 80 SRAM"), "{said}");
+    let (from, to) = (short.find("[sram]").unwrap(), short.find("[tcam]").unwrap());
+    std::fs::write(&file, [&short[..from], &short[to..]].concat()).unwrap();
+    assert!(refused(&[ROUTER, "--chip", file_name]).contains("the section `[sram]` is missing: add it"));
     // Without TCAM, tables with prefixes have no place.
     std::fs::write(&file, short.replacen("blocks = 24", "blocks = 0", 1)).unwrap();
     let report = json(&[ROUTER, "--chip", file_name], 1);
+    assert!(report["verdict"].as_str().unwrap().ends_with("; also not placed: `Router.routes`"), "{report}");
+    assert!(node(&report, "Router.routes")["parts"].as_array().unwrap().is_empty());
+    let said = text(&asic(&[ROUTER, "--chip", file_name]).stdout);
+    let row = said.lines().find(|line| line.starts_with("Router.access_list")).unwrap();
+    let columns: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(columns[columns.len() - 3..], ["-", "-", "-"], "{row}");
     let reasons = report["reasons"].to_string();
     assert!(reasons.contains("`Router.routes`, 0 of 65,536 entries: the chip has no TCAM"), "{reasons}");
 }
@@ -191,8 +238,12 @@ fn mistakes_are_named() {
     );
     said(&[ROUTER, "--entries", "routes=0"], "`routes` has 0 entries; a table has at least 1");
     said(&[ROUTER, "--entries", "routes"], "expected TABLE=N");
-    said(&[ROUTER, "--entries", "routes=1.5"], "expected TABLE=N");
-    said(&[ROUTER, "--entries", "routes=99999999999999999999"], "expected TABLE=N");
+    said(&[ROUTER, "--entries", "=5"], "expected TABLE=N");
+    for n in ["-1", "1.5", "1e30", "nan", "", "99999999999999999999"] {
+        let expected =
+            format!("`{n}` entries for `routes`: N is a whole number from 1 to 18446744073709551615");
+        said(&[ROUTER, "--entries", &format!("routes={n}")], &expected);
+    }
     said(&[ROUTER, "--entries", "routes=5,routes=6"], "two sizes");
     said(&[ROUTER, "--max", "rotes"], "no table `rotes`");
     said(&[], "PROGRAM");

@@ -154,6 +154,20 @@ impl Packed {
         self.blocks(self.n_units)
     }
 
+    /// Entries of the table that so many of its units have room for; more than it has, if the last unit is not full.
+    pub fn entries_in(&self, n_units: u64) -> u64 {
+        // An entry may take several rows.
+        let rows = u128::from(n_units) * u128::from(self.entries_per_unit);
+        let n = rows.saturating_mul(u128::from(self.n_entries)) / u128::from(self.n_rows.max(1));
+        u64::try_from(n).unwrap_or(u64::MAX)
+    }
+
+    /// The layout with fewer entries in it.
+    pub fn with_entries(&self, n_entries: u64) -> Packed {
+        let rows = u128::from(self.n_rows) * u128::from(n_entries) / u128::from(self.n_entries.max(1));
+        Packed { n_entries, n_rows: u64::try_from(rows).unwrap_or(self.n_rows), ..self.clone() }
+    }
+
     /// Entries for which there is room; rows, if ranges take several.
     pub fn capacity(&self) -> u64 {
         self.n_units.saturating_mul(self.entries_per_unit)

@@ -37,8 +37,8 @@ pub struct Refusal {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reason {
-    /// A node, or its smallest part, is larger than a stage.
-    Stage(Shortage),
+    /// These nodes, or their smallest parts, are larger than a stage.
+    Stage(Vec<Shortage>),
     /// Dependencies make a circle.
     Circle,
     /// Some nodes are not placed, or not entirely.
@@ -57,8 +57,9 @@ pub fn solve(problem: &Problem, seconds: f64) -> Verdict {
     if problem.order().is_none() {
         return refuse(Reason::Circle);
     }
-    if let Some(shortage) = too_large(problem) {
-        return refuse(Reason::Stage(shortage));
+    let large = too_large(problem);
+    if !large.is_empty() {
+        return refuse(Reason::Stage(large));
     }
     let (Some(slack), Some(bound)) = (slack(problem), lower_bound(problem)) else {
         return refuse(Reason::Circle);
@@ -99,8 +100,8 @@ pub fn solve(problem: &Problem, seconds: f64) -> Verdict {
     }
 }
 
-/// A node for which an empty stage is too small.
-fn too_large(problem: &Problem) -> Option<Shortage> {
+/// Nodes for which an empty stage is too small.
+fn too_large(problem: &Problem) -> Vec<Shortage> {
     let empty = Stage::new();
     let nodes = (0..problem.nodes.len()).filter_map(|i| {
         let node = &problem.nodes[i];
@@ -108,5 +109,5 @@ fn too_large(problem: &Problem) -> Option<Shortage> {
         let resource = empty.shortage(problem, i, least)?;
         Some(Shortage { node: i, n_units: 0, resource: Some(resource) })
     });
-    nodes.min_by_key(|shortage| shortage.node)
+    nodes.collect()
 }

@@ -141,16 +141,23 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 /// `TABLE=N`, where N may be written as 1000000, 1_000_000 or 1e6.
 fn entries(text: &str) -> Result<(String, u64), String> {
-    let fault = || "expected TABLE=N, such as ipv4_lpm=1000000 or ipv4_lpm=1e6".to_string();
-    let (table, n) = text.split_once('=').ok_or_else(fault)?;
+    let (table, n) = text
+        .split_once('=')
+        .filter(|(table, _)| !table.is_empty())
+        .ok_or_else(|| "expected TABLE=N, such as ipv4_lpm=1000000 or ipv4_lpm=1e6".to_string())?;
     let digits = n.replace('_', "");
     let whole = digits.parse::<u64>().ok();
     // Numbers with an exponent are exact as long as they are whole.
     let with_exponent = || {
         let value: f64 = digits.parse().ok()?;
-        (value.fract() == 0.0 && (0.0..=1e18).contains(&value)).then_some(value as u64)
+        (value.fract() == 0.0 && (0.0..u64::MAX as f64).contains(&value)).then_some(value as u64)
     };
-    let n = whole.or_else(with_exponent).filter(|_| !table.is_empty()).ok_or_else(fault)?;
+    let n = whole.or_else(with_exponent).ok_or_else(|| {
+        format!(
+            "`{n}` entries for `{table}`: N is a whole number from 1 to {}, such as 1000000 or 1e6",
+            u64::MAX
+        )
+    })?;
     match n {
         0 => Err(format!("`{table}` has 0 entries; a table has at least 1")),
         n => Ok((table.to_string(), n)),

@@ -8,9 +8,9 @@ use clap::ArgMatches;
 use hazard::program::{CodeletKind, Costs, analyse};
 use ir::passes;
 use model::asic::chip::{BUILT_IN, Chip};
-use model::asic::largest::{N_ENTRIES_MAX, largest};
+use model::asic::largest::{N_ENTRIES_MAX, largest, roomier};
 use model::asic::program::{Design, DesignError, Options, design};
-use model::asic::{PackOptions, Verdict, formula, report, solve, svg};
+use model::asic::{PackOptions, Reason, Verdict, formula, report, solve, svg};
 use std::path::Path;
 
 /// A message, empty if it has been printed, and how the command ends.
@@ -52,8 +52,14 @@ fn model(args: &ModelAsicArgs, matches: &ArgMatches) -> Result<Exit, Problem> {
         }
     }
     let make = |options: &Options| design(&program, &chip, options, &line);
-    let made = make(&options).map_err(usage)?;
-    let verdict = solve(&made.problem, args.search);
+    let mut made = make(&options).map_err(usage)?;
+    let mut verdict = solve(&made.problem, args.search);
+    let mut roomier = Vec::new();
+    if let Some((table, n, design)) = with_room(&made, &verdict, &options, &make).map_err(usage)? {
+        verdict = solve(&design.problem, args.search);
+        made = design;
+        roomier.push((table, n));
+    }
     let largest = match &args.max {
         Some(table) => Some(search(args.search, table, &options, &make)?),
         None => None,
@@ -66,6 +72,7 @@ fn model(args: &ModelAsicArgs, matches: &ArgMatches) -> Result<Exit, Problem> {
         verdict,
         states,
         largest,
+        roomier,
         formula,
     };
     if let Some(path) = &args.svg {
@@ -112,6 +119,46 @@ fn states(loaded: &Analysable) -> Vec<StateFit> {
         .collect()
 }
 
+/// A program that does not fit may do so with the layout that one of its tables has with more entries. Returned are the table, that
+/// number, and the design.
+fn with_room(
+    made: &Design,
+    verdict: &Verdict,
+    options: &Options,
+    make: &dyn Fn(&Options) -> Result<Design, DesignError>,
+) -> Result<Option<(String, u64, Design)>, DesignError> {
+    let Verdict::DoesNotFit(refusal) = verdict else { return Ok(None) };
+    let Reason::Stages(left) = &refusal.reason else { return Ok(None) };
+    // Another layout saves a few stages, not most of them.
+    let is_near = refusal.n_stages_found.is_some_and(|n| n <= made.problem.n_stages.saturating_mul(2));
+    if !is_near || !made.impossible.is_empty() || !made.refused.is_empty() || !made.circles.is_empty() {
+        return Ok(None);
+    }
+    for node in left.iter().filter(|shortage| shortage.resource.is_some()).map(|shortage| shortage.node) {
+        let (name, facts) = (&made.problem.nodes[node].name, &made.nodes[node].table);
+        let Some(facts) = facts.as_ref().filter(|facts| facts.key_bits > 0) else { continue };
+        let sized = |n: u64| {
+            let mut options = options.clone();
+            options.entries.retain(|table, _| table != name && !name.ends_with(&format!(".{table}")));
+            options.entries.insert(name.clone(), n);
+            make(&options)
+        };
+        let Some(n) = roomier(name, facts.n_entries, &mut |n| sized(n).map(|design| Some(design.problem)))?
+        else {
+            continue;
+        };
+        let mut design = sized(n)?;
+        let facts_now = design.nodes[node].table.as_mut();
+        if let (Some(packed), Some(now)) = (design.problem.nodes[node].packed.as_mut(), facts_now) {
+            *packed = packed.with_entries(facts.n_entries);
+            now.n_entries = facts.n_entries;
+            now.source = facts.source;
+        }
+        return Ok(Some((name.clone(), n, design)));
+    }
+    Ok(None)
+}
+
 /// The largest size of a table.
 fn search(
     seconds: f64,
@@ -138,13 +185,14 @@ fn search(
     }
     let is_exact = one.problem.nodes[node].ternary_bytes.is_empty();
     let n_keys = if is_exact && facts.key_bits < 40 { 1u64 << facts.key_bits } else { N_ENTRIES_MAX };
+    let name = one.problem.nodes[node].name.clone();
     let mut problem = |n: u64| {
         let design = sized(n)?;
         Ok((design.impossible.is_empty() && design.circles.is_empty()).then_some(design.problem))
     };
-    let found = largest(n_keys, seconds.min(2.0), &mut problem).map_err(usage)?;
+    let found = largest(&name, n_keys, seconds.min(2.0), &mut problem).map_err(usage)?;
     let is_all_keys = found.fits == n_keys && is_exact;
-    Ok(Largest { table: one.problem.nodes[node].name.clone(), found, is_all_keys })
+    Ok(Largest { table: name, found, is_all_keys })
 }
 
 fn draw(path: &Path, report: &Report<'_>) -> Result<(), Problem> {

@@ -22,6 +22,8 @@ pub struct Report<'a> {
     pub verdict: Verdict,
     pub states: Vec<StateFit>,
     pub largest: Option<Largest>,
+    /// Tables with the layout of a larger size, and that size.
+    pub roomier: Vec<(String, u64)>,
     pub formula: Option<Formula>,
 }
 
@@ -72,12 +74,18 @@ impl Report<'_> {
                     all.push("its tables depend on each other in a circle".to_string());
                 }
                 Reason::Circle => {}
-                Reason::Stage(shortage) => {
-                    all.push(format!("{}: more than a whole stage has", self.shortage(shortage)));
+                Reason::Stage(large) => {
+                    let text = |shortage| format!("{}: more than a whole stage has", self.shortage(shortage));
+                    all.extend(large.iter().map(text));
                 }
                 Reason::Stages(left) if left.is_empty() => {
-                    let n = refusal.n_stages_min.unwrap_or(0);
-                    all.push(format!("{n} stages are needed"));
+                    let has = self.chip.stages;
+                    let least = refusal.n_stages_min.filter(|n| *n > has);
+                    all.push(match (least, refusal.n_stages_found) {
+                        (Some(n), _) => format!("it needs at least {n} stages, and the chip has {has}"),
+                        (None, Some(n)) => format!("the best placement found takes {n} of {}", stages(has)),
+                        (None, None) => format!("no placement was found in {}", stages(has)),
+                    });
                 }
                 Reason::Stages(left) => {
                     // Nodes without a resource only wait for those with one.
@@ -112,12 +120,35 @@ impl Report<'_> {
         }
     }
 
+    /// Tables that have no place, or not for all of their entries.
+    fn unplaced(&self) -> impl Iterator<Item = &str> {
+        let left: &[Shortage] = match &self.verdict {
+            Verdict::DoesNotFit(refusal) => match &refusal.reason {
+                Reason::Stage(left) | Reason::Stages(left) => left,
+                Reason::Circle => &[],
+            },
+            Verdict::Fits(_) => &[],
+        };
+        let is_left = |i: usize| left.iter().any(|shortage| shortage.node == i);
+        let is_unplaced = move |i: &usize| self.is_impossible(*i) || is_left(*i);
+        self.tables().map(|(i, _)| i).filter(is_unplaced).map(|i| self.design.problem.nodes[i].name.as_str())
+    }
+
     /// The verdict in a line.
     pub fn headline(&self) -> String {
         if let Some(first) = self.refusals().first() {
+            let others: Vec<String> = self
+                .unplaced()
+                .map(|name| format!("`{name}`"))
+                .filter(|name| !first.contains(name))
+                .collect();
+            let others = match others.as_slice() {
+                [] => String::new(),
+                names => format!("; also not placed: {}", names.join(", ")),
+            };
             return match self.is_certain() {
-                true => format!("does not fit: {first}"),
-                false => format!("no placement was found, though there may be one: {first}"),
+                true => format!("does not fit: {first}{others}"),
+                false => format!("no placement was found, though there may be one: {first}{others}"),
             };
         }
         match &self.verdict {
@@ -127,7 +158,7 @@ impl Report<'_> {
                     true => "no placement has fewer".to_string(),
                     false => format!("no placement has fewer than {least}"),
                 };
-                format!("fits in {n} of {of} stages; {certainty}")
+                format!("fits in {n} of {}; {certainty}", stages(of))
             }
             Verdict::DoesNotFit(_) => "does not fit".to_string(),
         }
@@ -136,23 +167,29 @@ impl Report<'_> {
     pub fn text(&self) -> String {
         let chip = self.chip;
         let mut text = format!(
-            "{} on {}: {} stages of {} SRAM and {} TCAM blocks\n{}\n",
+            "{} on {}: {} of {} SRAM and {} TCAM blocks\n{}\n",
             self.program,
             chip.name,
-            chip.stages,
+            stages(chip.stages),
             chip.sram.blocks,
             chip.tcam.blocks,
             self.headline()
         );
         for more in self.refusals().iter().skip(1) {
-            let _ = writeln!(text, "also not placed: {more}");
+            let _ = writeln!(text, "moreover: {more}");
         }
         if let Verdict::DoesNotFit(refusal) = &self.verdict
             && let Some(least) = refusal.n_stages_min
         {
             let found = refusal.n_stages_found.filter(|found| *found != least);
-            let found = found.map_or(String::new(), |found| format!("; {found} are enough"));
-            let _ = writeln!(text, "at least {least} stages are needed{found}");
+            let found =
+                found.map_or(String::new(), |found| format!("; the best placement found takes {found}"));
+            let verb = if least == 1 { "is" } else { "are" };
+            let _ = writeln!(
+                text,
+                "at least {} {verb} needed with these layouts of tables{found}",
+                stages(least)
+            );
         }
         if let Some(largest) = &self.largest {
             let _ = writeln!(text, "{}", largest.text());
@@ -185,6 +222,13 @@ impl Report<'_> {
                      `siding sim --explain` says why"
                 ),
             };
+        }
+        for (table, n) in &self.roomier {
+            let _ = writeln!(
+                text,
+                "note: `{table}` has the layout of {} entries: that with the fewest blocks does not fit",
+                grouped(*n)
+            );
         }
         for note in &self.design.notes {
             let _ = writeln!(text, "note: {note}");
@@ -287,7 +331,7 @@ impl Report<'_> {
     fn path_text(&self) -> String {
         let path = report::critical_path(&self.design.problem);
         let n: u32 = self.length(&path);
-        let mut text = format!("\ncritical path ({n} stages): ");
+        let mut text = format!("\ncritical path ({}): ", stages(n));
         for link in &path {
             if let Some(kind) = link.kind {
                 let _ = write!(text, " -{}-> ", kind.name());
@@ -314,7 +358,17 @@ impl Report<'_> {
         self.design.nodes.iter().enumerate().filter_map(|(i, node)| Some((i, node.table.as_ref()?)))
     }
 
+    /// The table has no layout, so that its place in the placement means nothing.
+    fn is_impossible(&self, node: usize) -> bool {
+        let name = &self.design.problem.nodes[node].name;
+        self.design.nodes[node].table.is_some()
+            && self.design.impossible.iter().any(|(table, ..)| table == name)
+    }
+
     fn span(&self, node: usize) -> String {
+        if self.is_impossible(node) {
+            return "-".to_string();
+        }
         match self.placement().span(node) {
             Some((first, last)) if first == last => first.to_string(),
             Some((first, last)) => format!("{first}..{last}"),
@@ -345,7 +399,7 @@ impl Report<'_> {
         let nodes = self.design.nodes.iter().enumerate().map(|(i, described)| {
             let node = &problem.nodes[i];
             let blocks = report::blocks(problem, self.placement(), i);
-            let parts = self.placement().parts_of(i);
+            let parts = self.placement().parts_of(i).filter(|_| !self.is_impossible(i));
             let parts: Vec<Value> = parts.map(|part| json!({"stage": part.stage, "units": part.n_units})).collect();
             let mut value = json!({
                 "name": node.name, "kind": described.kind.name(), "block": self.design.blocks[described.block],
@@ -391,6 +445,7 @@ impl Report<'_> {
             "latency": latency.collect::<Vec<_>>(),
             "state": self.states.iter().map(|s| json!({"objects": s.names, "atom": s.atom})).collect::<Vec<_>>(),
             "notes": self.design.notes,
+            "roomier": self.roomier.iter().map(|(table, n)| json!({"table": table, "entries": n})).collect::<Vec<_>>(),
         });
         if let Some(Formula { p, q, error_max }) = self.formula {
             value["formula"] = json!({"p": rounded(p), "q": rounded(q), "error_max": rounded(error_max)});
@@ -409,18 +464,22 @@ impl Largest {
         match (fits, self.is_all_keys) {
             (_, true) => format!("largest `{}`: an entry for each of its {n} keys fits", self.table),
             (0, _) if at_most == 0 => format!("largest `{}`: not even one entry fits", self.table),
-            _ if fits == at_most => format!("largest `{}`: {n} entries fit, and no more", self.table),
-            _ => format!("largest `{}`: {n} entries fit, and {} at most", self.table, grouped(at_most)),
+            (0, _) => format!("largest `{}`: no size was found that fits", self.table),
+            _ if fits == at_most => {
+                format!("largest `{}`: {n} entries are the largest size found that fits", self.table)
+            }
+            _ => format!(
+                "largest `{}`: {n} entries are the largest size found that fits; a longer search may find more, up to {}",
+                self.table,
+                grouped(at_most)
+            ),
         }
     }
 }
 
 /// Entries of the units that are placed.
 fn placed_entries(packed: &Packed, n_units: u64) -> u64 {
-    let rows = n_units.saturating_mul(packed.entries_per_unit).min(packed.n_rows);
-    // An entry may take several rows.
-    let n = u128::from(rows) * u128::from(packed.n_entries) / u128::from(packed.n_rows.max(1));
-    u64::try_from(n).unwrap_or(u64::MAX)
+    packed.entries_in(n_units).min(packed.n_entries)
 }
 
 /// `9 in 2`: entries in as many words.
@@ -451,6 +510,11 @@ fn short(resource: Resource) -> &'static str {
         Resource::RegisterUnits => "registers",
         Resource::CounterUnits => "counters",
     }
+}
+
+/// `1 stage`, `12 stages`.
+fn stages(n: u32) -> String {
+    format!("{n} {}", if n == 1 { "stage" } else { "stages" })
 }
 
 /// A number with commas between thousands.
