@@ -89,7 +89,7 @@ pub struct TableEntry {
     /// `None` in a `Modify` leaves the action as it is, or resets the default action to that of the program.
     pub action: Option<TableAction>,
     /// True in a `Modify` whose updatable parameters ([`ActionParam::is_updatable`](crate::schema::ActionParam)) are not used:
-    /// the entry keeps its current values of them. The entry must run the action of the update already.
+    /// the entry keeps its current values of them, for which it must run the action of the update already, and its registers.
     pub keeps_data: bool,
     /// True for the default entry, which has no matches.
     pub is_default_action: bool,

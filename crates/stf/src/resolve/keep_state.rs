@@ -8,14 +8,10 @@ use control::{Param, TableAction};
 use ir::Bits;
 
 impl Resolver<'_> {
-    /// The action, and whether the entry keeps its state. Values that it keeps are zero in the call: the switch puts in its own.
-    pub(super) fn target_keeping_state(
-        &mut self,
-        name: &Name,
-        target: &Target,
-    ) -> Result<(TableAction, bool)> {
+    /// The action. Values that the entry keeps are zero in the call: the switch puts in its own.
+    pub(super) fn target_keeping_state(&mut self, name: &Name, target: &Target) -> Result<TableAction> {
         let table = self.table(name)?;
-        let Target::Action(call) = target else { return Ok((self.target(name, target)?, false)) };
+        let Target::Action(call) = target else { return self.target(name, target) };
         let action = self.action(table, &call.name)?;
         let mut call = call.clone();
         let mut given = action.params.iter().filter(|param| !param.is_updatable);
@@ -42,7 +38,6 @@ impl Resolver<'_> {
         });
         let called =
             self.action_call(table, &call, super::values::Dialect::of(table, name), kept.collect())?;
-        // Without such parameters an entry keeps its registers, if it has some.
-        Ok((TableAction::Action(called), true))
+        Ok(TableAction::Action(called))
     }
 }

@@ -294,11 +294,11 @@ impl Resolver<'_> {
             }
             CommandKind::Modify { table, entry, target, keeps_state } => {
                 let (key, places) = self.entry_ref(table, entry)?;
-                let (action, keeps_data) = match keeps_state {
+                let action = match keeps_state {
                     true => self.target_keeping_state(table, target)?,
-                    false => (self.target(table, target)?, false),
+                    false => self.target(table, target)?,
                 };
-                let entry = TableEntry { keeps_data, ..key.entry(Some(action)) };
+                let entry = TableEntry { keeps_data: *keeps_state, ..key.entry(Some(action)) };
                 self.write_entry(span, UpdateKind::Modify, entry, &places)?;
             }
             CommandKind::Remove { table, entry } => {
