@@ -3,6 +3,7 @@
 use crate::bulk_v1::bulk_client::BulkClient;
 use crate::connections::LOOK_TIME_MAX;
 use crate::p4_v1::p4_runtime_client::P4RuntimeClient;
+use crate::memory;
 use crate::raw::RawCodec;
 use control::Code;
 use p4info::proto::google::rpc;
@@ -185,6 +186,7 @@ pub struct Client {
 
 impl Client {
     pub fn connect(address: &ServerAddress, tls: Option<&ClientTls>) -> Result<Client, ConnectError> {
+        memory::keep();
         let thread = |error: io::Error| ConnectError::Thread(error.to_string());
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(thread)?;
@@ -252,7 +254,7 @@ impl Client {
             let mut sent = JoinSet::new();
             for request in requests {
                 if sent.len() >= n_at_a_time
-                    && let Some(done) = sent.join_next().await
+                    && let Some(done) = looking(sent.join_next()).await
                 {
                     ended(done)?;
                 }

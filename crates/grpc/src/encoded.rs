@@ -4,12 +4,14 @@ use crate::bounded;
 use crate::device::Device;
 use crate::raw::RawCodec;
 use crate::shared::Shared;
+use crate::turn::Length;
 use p4info::proto::p4::v1 as pb;
 use prost::Message;
 use prost::bytes::Bytes;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::body::Body;
@@ -20,6 +22,8 @@ use tonic::{Request, Response, Status};
 /// Paths of the methods.
 pub(crate) const WRITE: &str = "/p4.v1.P4Runtime/Write";
 pub(crate) const READ: &str = "/p4.v1.P4Runtime/Read";
+/// How long a request is tried again where it has arrived.
+const WAIT_TIME: Duration = Duration::from_micros(200);
 /// Answers to a read that wait to be sent.
 const N_ANSWERS_MAX: usize = 4;
 
@@ -81,7 +85,7 @@ impl<D: Device> UnaryService<Bytes> for Write<D> {
         let shared = Arc::clone(&self.0);
         Box::pin(async move {
             let request = request.into_inner();
-            if let Some(done) = shared.try_write_bytes(&request) {
+            if let Some(done) = write_now(&shared, &request).await {
                 return done.map(|()| Response::new(Bytes::new()));
             }
             let done = tokio::task::spawn_blocking(move || shared.write_bytes(&request)).await;
@@ -89,6 +93,21 @@ impl<D: Device> UnaryService<Bytes> for Write<D> {
             done.unwrap_or_else(|_| Err(Status::internal("internal bug: the request has failed")))
                 .map(|()| Response::new(Bytes::new()))
         })
+    }
+}
+
+/// Answers a request where it has arrived, unless it would have to wait for long. Others have the turn, or the switch, for a
+/// moment only as a rule, and handing over a request and its answer takes two changes of threads.
+async fn write_now<D: Device>(shared: &Shared<D>, request: &[u8]) -> Option<Result<(), Status>> {
+    let wire = shared.scan_for_now(request)?;
+    let begin = Instant::now();
+    loop {
+        let done = shared.try_write_wire(&wire);
+        // Those that wait properly have their turn between the steps of long requests.
+        if done.is_some() || Length::of(wire.updates.len()) == Length::Short || begin.elapsed() > WAIT_TIME {
+            return done;
+        }
+        tokio::task::yield_now().await;
     }
 }
 

@@ -23,6 +23,7 @@ mod followers;
 mod leaves;
 mod lists;
 mod local;
+mod memory;
 mod messages;
 mod outbox;
 mod own_p4info;

@@ -109,16 +109,21 @@ impl<D: Device> Shared<D> {
         }
     }
 
-    /// Answers an encoded `WriteRequest` if it is not large and nobody else writes: without waiting, but for steps of reads.
-    pub(crate) fn try_write_bytes(&self, request: &[u8]) -> Option<Result<(), Status>> {
+    /// Looks through an encoded `WriteRequest` that may be answered where it arrives. `None`: it is large, or to be decoded as a
+    /// whole.
+    pub(crate) fn scan_for_now<'b>(&self, request: &'b [u8]) -> Option<WireRequest<'b>> {
         if !self.is_quick || request.len() > AT_ONCE_BYTES_MAX {
             return None;
         }
         bounded::check::<pb::WriteRequest>(request).ok()?;
-        let wire = WireRequest::scan(request)?;
+        WireRequest::scan(request)
+    }
+
+    /// Answers a request if nobody else writes: without waiting, but for steps of reads.
+    pub(crate) fn try_write_wire(&self, wire: &WireRequest<'_>) -> Option<Result<(), Status>> {
         let turn = self.turns.try_take(Length::of(wire.updates.len()))?;
         let is_free = self.pipelines.try_lock().is_ok() && !self.device.is_busy();
-        is_free.then(|| self.write_wire(&wire, Some(turn)))
+        is_free.then(|| self.write_wire(wire, Some(turn)))
     }
 
     /// Answers a request, whose turn it may be already.

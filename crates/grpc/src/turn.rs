@@ -109,7 +109,7 @@ impl Turns {
             self.resumed.notify_one();
         } else if state.n_short > 0 && state.may_go(Length::Short) {
             self.short.notify_one();
-        } else {
+        } else if state.n_long > 0 {
             self.long.notify_one();
         }
     }
