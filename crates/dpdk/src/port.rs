@@ -104,17 +104,22 @@ impl Port for DpdkPort {
         self.n_empty_polls = 0;
         let now_ns = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |age| age.as_nanos() as u64);
         let n_before = burst.len();
+        burst.reserve(n as usize);
         for packet in &packets[..n as usize] {
             // SAFETY: the first `n` packets were received, so that they are initialised.
             let packet = unsafe { packet.assume_init_ref() };
-            if let Some(mut buf) = self.receive(pool, packet) {
-                (buf.port, buf.timestamp_ns) = (self.id, now_ns);
-                self.stats.rx_packets += 1;
-                self.stats.rx_bytes += buf.len() as u64;
-                burst.push(buf);
+            match Self::frame(packet) {
+                Some(frame) => burst.push(frame),
+                None => burst.extend(self.copy(pool, packet)),
             }
         }
-        Ok(burst.len() - n_before)
+        let received = &mut burst[n_before..];
+        for buf in received.iter_mut() {
+            (buf.port, buf.timestamp_ns) = (self.id, now_ns);
+            self.stats.rx_bytes += buf.len() as u64;
+        }
+        self.stats.rx_packets += received.len() as u64;
+        Ok(received.len())
     }
 
     fn tx_burst(&mut self, pool: &mut BufPool, burst: &mut Vec<PacketBuf>) -> Result<usize, PortError> {
@@ -197,28 +202,33 @@ impl Port for DpdkPort {
 }
 
 impl DpdkPort {
-    /// Makes a packet of what was received; `None` if it is dropped.
-    fn receive(&mut self, pool: &mut BufPool, packet: &RxPacket) -> Option<PacketBuf> {
+    /// The packet in its mbuf; `None` if it has to be copied.
+    #[inline]
+    fn frame(packet: &RxPacket) -> Option<PacketBuf> {
         let RxPacket { mbuf, start, len, capacity, .. } = *packet;
-        if capacity > 0 && start >= HEADROOM_BYTES_MIN {
-            // SAFETY: the storage lies behind the mbuf, and is not null.
-            let storage = unsafe { NonNull::new_unchecked(mbuf.cast::<u8>().add(MBUF_BYTES)) };
-            // SAFETY: an mbuf of one segment that nobody else has; its `capacity` bytes are memory of a mapping that began with
-            // zeros. It is aligned, as `c/shim.c` asserts. `MBUFS` frees it.
-            let mut buf = unsafe { PacketBuf::from_frame(&MBUFS, storage, capacity, 0) };
-            let is_inside = buf.set_bounds(start, len);
-            debug_assert!(is_inside);
-            return Some(buf);
+        if capacity == 0 || start < HEADROOM_BYTES_MIN {
+            return None;
         }
-        let copied = self.copy(pool, packet);
+        // SAFETY: the storage lies behind the mbuf, and is not null.
+        let storage = unsafe { NonNull::new_unchecked(mbuf.cast::<u8>().add(MBUF_BYTES)) };
+        // SAFETY: an mbuf of one segment that nobody else has; its `capacity` bytes are memory of a mapping that began with
+        // zeros. It is aligned, as `c/shim.c` asserts. `MBUFS` frees it.
+        let mut buf = unsafe { PacketBuf::from_frame(&MBUFS, storage, capacity, 0) };
+        let is_inside = buf.set_bounds(start, len);
+        debug_assert!(is_inside);
+        Some(buf)
+    }
+
+    /// Copies a packet of several segments into a buffer of the pool, and frees it; `None` if it is dropped.
+    #[cold]
+    fn copy(&mut self, pool: &mut BufPool, packet: &RxPacket) -> Option<PacketBuf> {
+        let copied = self.copied(pool, packet);
         // SAFETY: the packet is nobody else's, and not used any more.
-        unsafe { (self.shim.free_packet)(mbuf) };
+        unsafe { (self.shim.free_packet)(packet.mbuf) };
         copied
     }
 
-    /// Copies a packet of several segments into a buffer of the pool.
-    #[cold]
-    fn copy(&mut self, pool: &mut BufPool, packet: &RxPacket) -> Option<PacketBuf> {
+    fn copied(&mut self, pool: &mut BufPool, packet: &RxPacket) -> Option<PacketBuf> {
         let len = packet.len as usize;
         if len > pool.options().packet_bytes_max {
             self.stats.rx_too_long += 1;

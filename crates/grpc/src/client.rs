@@ -2,8 +2,8 @@
 
 use crate::bulk_v1::bulk_client::BulkClient;
 use crate::connections::LOOK_TIME_MAX;
-use crate::p4_v1::p4_runtime_client::P4RuntimeClient;
 use crate::memory;
+use crate::p4_v1::p4_runtime_client::P4RuntimeClient;
 use crate::raw::RawCodec;
 use control::Code;
 use p4info::proto::google::rpc;

@@ -96,6 +96,7 @@ impl PacketBuf {
     ///
     /// `first` is aligned to 64 bytes, and the `n_bytes` initialised bytes from there on belong to the packet alone until
     /// `source` gets `first` back.
+    #[inline]
     pub unsafe fn from_frame(
         source: &'static dyn FrameSource,
         first: NonNull<u8>,
@@ -103,9 +104,16 @@ impl PacketBuf {
         headroom_bytes: usize,
     ) -> PacketBuf {
         debug_assert!(first.addr().get().is_multiple_of(LINE_BYTES));
-        let mut buf = PacketBuf { first, capacity: n_bytes, source: Some(source), ..PacketBuf::default() };
-        buf.reset(headroom_bytes);
-        buf
+        let start = headroom_bytes.min(n_bytes as usize) as u32;
+        PacketBuf {
+            first,
+            capacity: n_bytes,
+            start,
+            len: 0,
+            port: PortId(0),
+            timestamp_ns: 0,
+            source: Some(source),
+        }
     }
 
     /// Gives up the storage, if it is a frame of `source`: the caller has to return the first byte's address to the source, which is
@@ -235,6 +243,7 @@ impl PacketBuf {
     }
 
     /// Sets start and length of the data. Returns false and changes nothing if they exceed the storage.
+    #[inline]
     #[must_use]
     pub fn set_bounds(&mut self, start: u32, len: u32) -> bool {
         let is_inside = (start as usize).checked_add(len as usize).is_some_and(|end| end <= self.capacity());

@@ -77,7 +77,7 @@ impl Worker {
             return;
         };
         let mut burst = std::mem::take(&mut self.burst);
-        let n = burst.len().min(BURST_MAX);
+        let (n_all, n) = (burst.len(), burst.len().min(BURST_MAX));
         if let Some(order) = &mut running.order {
             order.begin_burst(&burst[..n]);
         }
@@ -96,6 +96,22 @@ impl Worker {
             &mut (),
             outputs,
         );
+        // All before the first buffer is moved: one that has just been changed in part is slow to move.
+        for packet in &mut packets[..n_taken] {
+            let (start, len) = (packet.start(), packet.bytes().len());
+            // `BurstPacket` keeps packets inside of their buffers, whose lengths fit.
+            let is_inside = packet.buffer().set_bounds(start as u32, len as u32);
+            debug_assert!(is_inside);
+        }
+        let common = if n_taken == n_all { common_port(&packets) } else { None };
+        if let Some(port) = common.and_then(|port| self.idle_port(port)) {
+            drop(packets);
+            // The port takes the list as it is, and leaves its own empty one.
+            std::mem::swap(&mut self.ports[port].tx, &mut burst);
+            self.burst = burst;
+            self.send_outputs();
+            return;
+        }
         for (i, packet) in packets[..n_taken].iter_mut().enumerate() {
             let fate = packet.fate();
             if fate == Fate::Suspended {
@@ -104,11 +120,7 @@ impl Worker {
                 order.into_iter().for_each(|order| order.suspended(i, packet.token()));
                 continue;
             }
-            let (start, len) = (packet.start(), packet.bytes().len());
-            let mut buf = packet.take_buffer();
-            // `BurstPacket` keeps packets inside of their buffers, whose lengths fit.
-            let is_inside = buf.set_bounds(start as u32, len as u32);
-            debug_assert!(is_inside);
+            let buf = packet.take_buffer();
             match fate {
                 Fate::Sent(destination) => {
                     let order = self.running.as_mut().and_then(|running| running.order.as_mut());
@@ -126,6 +138,15 @@ impl Worker {
         burst.drain(..n_taken);
         self.burst = burst;
         self.send_outputs();
+    }
+
+    /// The place of a port to which nothing is on its way, if packets for it may be sent without more ado.
+    fn idle_port(&self, port: u32) -> Option<usize> {
+        let Some(Place::Here(i)) = self.places.get(&port) else { return None };
+        let of_port = &self.ports[*i];
+        let is_ordered = self.running.as_ref().is_some_and(|running| running.order.is_some());
+        let is_idle = of_port.is_enabled && of_port.tx.is_empty();
+        (is_idle && !is_ordered && self.drop_port != Some(port)).then_some(*i)
     }
 
     pub(super) fn send_outputs(&mut self) {
@@ -160,6 +181,7 @@ impl Worker {
         *self.drops.entry(why).or_default() += 1;
     }
 
+    #[inline]
     pub(super) fn leave(&mut self, destination: Destination, buf: PacketBuf) {
         match destination {
             Destination::Port(port) => self.send(port, buf),
@@ -173,6 +195,7 @@ impl Worker {
         }
     }
 
+    #[inline]
     pub(super) fn send(&mut self, port: u32, buf: PacketBuf) {
         if self.drop_port == Some(port) {
             return self.drop_leaving(buf, reason::DROP_PORT);
@@ -196,6 +219,7 @@ impl Worker {
         }
     }
 
+    #[inline]
     pub(super) fn send_here(&mut self, i: usize, buf: PacketBuf) {
         let port = &mut self.ports[i];
         if !port.is_enabled {
@@ -279,6 +303,15 @@ impl Worker {
         }
         timeout
     }
+}
+
+/// The port for which all packets of a burst leave.
+fn common_port(packets: &[BurstPacket<'_, PacketBuf>]) -> Option<u32> {
+    let Some(Fate::Sent(Destination::Port(port))) = packets.first().map(BurstPacket::fate) else {
+        return None;
+    };
+    let is_same = |packet: &BurstPacket<'_, PacketBuf>| packet.fate() == Fate::Sent(Destination::Port(port));
+    packets.iter().all(is_same).then_some(port)
 }
 
 impl WorkerPort {

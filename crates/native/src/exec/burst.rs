@@ -98,6 +98,11 @@ impl<'a, B: PacketStorage> BurstPacket<'a, B> {
         &self.buffer.storage()[self.start..self.start + self.len]
     }
 
+    /// The buffer, whose own bounds say nothing about the packet; an empty one of a suspended packet.
+    pub fn buffer(&mut self) -> &mut B {
+        self.buffer
+    }
+
     /// Takes the buffer; leaves an empty one, and a packet without bytes.
     pub fn take_buffer(&mut self) -> B {
         (self.start, self.len) = (0, 0);
@@ -239,24 +244,23 @@ impl<B: PacketStorage> Bursts<B> {
         }
         let may_suspend = switch.runner.instance().pipeline().layout().has_async();
         let mut totals = Totals::default();
-        self.views.packets.clear();
-        self.views.positions.clear();
+        let mut views = std::mem::take(&mut self.views);
         for (position, packet) in packets.iter_mut().enumerate() {
             let port = packet.ingress_port;
             if switch.destination(port).is_some() {
                 let token = if may_suspend { self.suspended.reserve() } else { 0 };
-                self.views.packets.push(packet.view(now_ns, token));
-                self.views.positions.push(position);
+                views.packets.push(packet.view(now_ns, token));
+                views.positions.push(position);
             } else {
                 packet.fate = Fate::Dropped;
             }
         }
         let (mut first, mut n_taken) = (0, n_packets);
-        while first < self.views.packets.len() {
+        while first < views.packets.len() {
             if switch.is_paused() {
-                n_taken = self.views.positions[first];
+                n_taken = views.positions[first];
                 if may_suspend {
-                    let not_run = self.views.packets[first..].iter();
+                    let not_run = views.packets[first..].iter();
                     not_run.for_each(|view| self.suspended.release(view.token as u32));
                 }
                 break;
@@ -266,13 +270,14 @@ impl<B: PacketStorage> Bursts<B> {
             let budget = native.step_budget();
             // A packet that continues elsewhere leaves its requests behind.
             native.begin_pass();
-            let n = native.worker.process(&mut self.views.packets[first..], port_flags, budget, now_ns);
+            let n = native.worker.process(&mut views.packets[first..], port_flags, budget, now_ns);
             native.tell_messages(listener);
             debug_assert!(n > 0, "a program that takes no packet");
             let last = first + n.max(1);
-            for i in first..last {
-                let view = self.views.packets[i];
-                let packet = &mut packets[self.views.positions[i]];
+            for (i, (view, position)) in
+                views.packets.iter().zip(&views.positions).enumerate().take(last).skip(first)
+            {
+                let packet = &mut packets[*position];
                 let how = if n == 0 { verdict::DROP } else { view.verdict };
                 let n_outputs = outputs.len();
                 let is_last = i + 1 == last;
@@ -286,20 +291,22 @@ impl<B: PacketStorage> Bursts<B> {
                         if may_suspend {
                             self.suspended.release(view.token as u32);
                         }
-                        self.ended(switch, packet, (&view, how, is_last), listener, &mut totals, outputs)
+                        self.ended(switch, packet, (view, how, is_last), listener, &mut totals, outputs)
                     }
                 };
                 packet.n_outputs = outputs.len() - n_outputs;
             }
             first = last;
         }
-        if self.views.packets.len() < n_packets {
+        if views.packets.len() < n_packets {
             for _ in packets[..n_taken].iter().filter(|p| switch.destination(p.ingress_port).is_none()) {
                 totals.n_received += 1;
                 totals.drop_for(reason::NO_SUCH_INGRESS_PORT);
             }
         }
-        self.views.packets.clear();
+        views.packets.clear();
+        views.positions.clear();
+        self.views = views;
         self.add_dropped(switch);
         switch.add_totals(&totals);
         n_taken
@@ -385,6 +392,7 @@ impl<B: PacketStorage> Bursts<B> {
     }
 
     /// A packet has a verdict, which is that of its view unless the program took none.
+    #[inline]
     fn ended(
         &mut self,
         switch: &mut Switch<Native>,
