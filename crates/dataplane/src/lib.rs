@@ -23,6 +23,7 @@ mod ageing;
 mod clock;
 mod controller_queues;
 mod mailbox;
+mod memory;
 mod metrics;
 mod metrics_server;
 mod migration;
@@ -41,6 +42,7 @@ mod worker;
 mod worker_loop;
 
 pub use controller_queues::PacketIn;
+pub use memory::keep_freed_memory;
 pub use metrics::Counter;
 pub use metrics_server::MetricsServer;
 pub use options::{Compiled, Options, Queues, SHUTDOWN_TIMEOUT_DEFAULT, Wait};

@@ -190,6 +190,7 @@ fn check_number(compiled: &Compiled, port: u32) -> Result<(), SwitchError> {
 impl Switch {
     /// Workers without ports and without a program.
     pub fn start(options: Options) -> Result<Arc<Switch>, StartError> {
+        crate::keep_freed_memory();
         if options.n_workers == 0 {
             return Err(StartError::NoWorker);
         }

@@ -2,7 +2,6 @@
 
 use crate::bulk_v1::bulk_client::BulkClient;
 use crate::connections::LOOK_TIME_MAX;
-use crate::memory;
 use crate::p4_v1::p4_runtime_client::P4RuntimeClient;
 use crate::raw::RawCodec;
 use control::Code;
@@ -186,7 +185,6 @@ pub struct Client {
 
 impl Client {
     pub fn connect(address: &ServerAddress, tls: Option<&ClientTls>) -> Result<Client, ConnectError> {
-        memory::keep();
         let thread = |error: io::Error| ConnectError::Thread(error.to_string());
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(thread)?;

@@ -23,7 +23,6 @@ mod followers;
 mod leaves;
 mod lists;
 mod local;
-mod memory;
 mod messages;
 mod outbox;
 mod own_p4info;

@@ -6,7 +6,6 @@ use crate::connections;
 use crate::device::Device;
 use crate::encoded::EncodedService;
 use crate::local::{Local, LocalService, UpdateCounts};
-use crate::memory;
 use crate::messages;
 use crate::outbox::Bounds;
 use crate::p4_v1::p4_runtime_server::P4RuntimeServer;
@@ -196,7 +195,6 @@ impl Server {
         device: D,
         options: ServerOptions,
     ) -> Result<Server, StartError> {
-        memory::keep();
         let Listener { socket, address } = listener;
         let ServerOptions {
             address: _,

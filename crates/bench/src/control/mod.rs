@@ -30,6 +30,8 @@ pub fn run(args: &BenchControlArgs) -> Exit {
         );
         return Exit::Usage;
     }
+    // The client has messages of the same size as the switch.
+    dataplane::keep_freed_memory();
     let measured = match args.figure {
         ControlFigureArg::Plain => plain::measure(args),
         ControlFigureArg::Bulk => bulk::measure(args, false),

@@ -1,4 +1,4 @@
-//! Memory of messages, which the allocator keeps for the next ones.
+//! Memory of large messages of controllers, which the allocator keeps for the next ones.
 
 use std::sync::Once;
 
@@ -11,7 +11,7 @@ const MAPPED_BYTES: i32 = 4 << 20;
 
 /// Makes the allocator of this process keep what large messages free. It otherwise gives all but 128 KiB back to the system after
 /// each message, which then clears the pages of the next one.
-pub(crate) fn keep() {
+pub fn keep_freed_memory() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         #[cfg(target_env = "gnu")]
