@@ -104,13 +104,17 @@ impl Port for DpdkPort {
         self.n_empty_polls = 0;
         let now_ns = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |age| age.as_nanos() as u64);
         let n_before = burst.len();
-        burst.reserve(n as usize);
-        for packet in &packets[..n as usize] {
-            // SAFETY: the first `n` packets were received, so that they are initialised.
-            let packet = unsafe { packet.assume_init_ref() };
-            match Self::frame(packet) {
-                Some(frame) => burst.push(frame),
-                None => burst.extend(self.copy(pool, packet)),
+        // SAFETY: the first `n` packets were received, so that they are initialised.
+        let packets = packets[..n as usize].iter().map(|packet| unsafe { packet.assume_init_ref() });
+        if packets.clone().all(is_frame) {
+            // Not one by one, so that each is made where it stays: moving what has just been written in parts is slow.
+            burst.extend(packets.map(Self::frame));
+        } else {
+            for packet in packets {
+                match is_frame(packet) {
+                    true => burst.push(Self::frame(packet)),
+                    false => burst.extend(self.copy(pool, packet)),
+                }
             }
         }
         let received = &mut burst[n_before..];
@@ -202,13 +206,10 @@ impl Port for DpdkPort {
 }
 
 impl DpdkPort {
-    /// The packet in its mbuf; `None` if it has to be copied.
+    /// A packet in its mbuf, for which it [`is_frame`].
     #[inline]
-    fn frame(packet: &RxPacket) -> Option<PacketBuf> {
+    fn frame(packet: &RxPacket) -> PacketBuf {
         let RxPacket { mbuf, start, len, capacity, .. } = *packet;
-        if capacity == 0 || start < HEADROOM_BYTES_MIN {
-            return None;
-        }
         // SAFETY: the storage lies behind the mbuf, and is not null.
         let storage = unsafe { NonNull::new_unchecked(mbuf.cast::<u8>().add(MBUF_BYTES)) };
         // SAFETY: an mbuf of one segment that nobody else has; its `capacity` bytes are memory of a mapping that began with
@@ -216,7 +217,7 @@ impl DpdkPort {
         let mut buf = unsafe { PacketBuf::from_frame(&MBUFS, storage, capacity, 0) };
         let is_inside = buf.set_bounds(start, len);
         debug_assert!(is_inside);
-        Some(buf)
+        buf
     }
 
     /// Copies a packet of several segments into a buffer of the pool, and frees it; `None` if it is dropped.
@@ -298,6 +299,12 @@ impl Drop for DpdkPort {
             std::thread::sleep(left);
         }
     }
+}
+
+/// Returns whether a packet may stay in its mbuf: others are copied.
+#[inline]
+fn is_frame(packet: &RxPacket) -> bool {
+    packet.capacity > 0 && packet.start >= HEADROOM_BYTES_MIN
 }
 
 /// A descriptor with input at all times, one for all ports.

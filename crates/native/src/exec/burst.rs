@@ -245,14 +245,19 @@ impl<B: PacketStorage> Bursts<B> {
         let may_suspend = switch.runner.instance().pipeline().layout().has_async();
         let mut totals = Totals::default();
         let mut views = std::mem::take(&mut self.views);
-        for (position, packet) in packets.iter_mut().enumerate() {
-            let port = packet.ingress_port;
-            if switch.destination(port).is_some() {
-                let token = if may_suspend { self.suspended.reserve() } else { 0 };
-                views.packets.push(packet.view(now_ns, token));
-                views.positions.push(position);
-            } else {
-                packet.fate = Fate::Dropped;
+        if !may_suspend && packets.iter().all(|packet| switch.destination(packet.ingress_port).is_some()) {
+            // Not one by one, so that each is made where it stays.
+            views.packets.extend(packets.iter_mut().map(|packet| packet.view(now_ns, 0)));
+            views.positions.extend(0..n_packets);
+        } else {
+            for (position, packet) in packets.iter_mut().enumerate() {
+                if switch.destination(packet.ingress_port).is_some() {
+                    let token = if may_suspend { self.suspended.reserve() } else { 0 };
+                    views.packets.push(packet.view(now_ns, token));
+                    views.positions.push(position);
+                } else {
+                    packet.fate = Fate::Dropped;
+                }
             }
         }
         let (mut first, mut n_taken) = (0, n_packets);
