@@ -279,10 +279,8 @@ impl<B: PacketStorage> Bursts<B> {
             native.tell_messages(listener);
             debug_assert!(n > 0, "a program that takes no packet");
             let last = first + n.max(1);
-            for (i, (view, position)) in
-                views.packets.iter().zip(&views.positions).enumerate().take(last).skip(first)
-            {
-                let packet = &mut packets[*position];
+            for i in first..last {
+                let (view, packet) = (&views.packets[i], &mut packets[views.positions[i]]);
                 let how = if n == 0 { verdict::DROP } else { view.verdict };
                 let n_outputs = outputs.len();
                 let is_last = i + 1 == last;
