@@ -26,7 +26,7 @@ mod toolchain;
 pub(crate) use externs::values;
 
 pub use abi::layout::{self, Layout};
-pub use exec::burst::{BurstPacket, Bursts, Fate, Path, Resumed};
+pub use exec::burst::{BurstPacket, Bursts, Fate, Path, Processed, Resumed};
 pub use exec::native::{Listener, Native, NativeError, Observing, native_device, native_device_on};
 pub use exec::packet::Packet;
 pub use exec::worker::PipelineWorker;

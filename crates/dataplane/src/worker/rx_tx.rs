@@ -4,7 +4,7 @@ use super::{Place, Worker, WorkerPort};
 use crate::controller_queues::PacketIn;
 use crate::report::reason;
 use arrayvec::ArrayVec;
-use native::{BurstPacket, Fate, Path};
+use native::{BurstPacket, Fate, Path, Processed};
 use packet_io::limits::BURST_MAX;
 use packet_io::{BufPool, LinkState, PacketBuf, PortError};
 use std::os::fd::RawFd;
@@ -88,7 +88,7 @@ impl Worker {
             })
             .collect();
         let outputs = &mut self.outputs;
-        let n_taken = running.bursts.process(
+        let Processed { n_taken, common_port } = running.bursts.process(
             &mut running.switch,
             now_ns,
             &mut packets,
@@ -103,8 +103,8 @@ impl Worker {
             let is_inside = packet.buffer().set_bounds(start as u32, len as u32);
             debug_assert!(is_inside);
         }
-        let common = if n_taken == n_all { common_port(&packets) } else { None };
-        if let Some(port) = common.and_then(|port| self.idle_port(port)) {
+        let common_port = if n_taken == n_all { common_port } else { None };
+        if let Some(port) = common_port.and_then(|port| self.idle_port(port)) {
             drop(packets);
             // The port takes the list as it is, and leaves its own empty one.
             std::mem::swap(&mut self.ports[port].tx, &mut burst);
@@ -303,15 +303,6 @@ impl Worker {
         }
         timeout
     }
-}
-
-/// The port for which all packets of a burst leave.
-fn common_port(packets: &[BurstPacket<'_, PacketBuf>]) -> Option<u32> {
-    let Some(Fate::Sent(Destination::Port(port))) = packets.first().map(BurstPacket::fate) else {
-        return None;
-    };
-    let is_same = |packet: &BurstPacket<'_, PacketBuf>| packet.fate() == Fate::Sent(Destination::Port(port));
-    packets.iter().all(is_same).then_some(port)
 }
 
 impl WorkerPort {

@@ -37,6 +37,15 @@ pub enum Fate {
     Suspended,
 }
 
+/// A burst that has gone through the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Processed {
+    /// Packets that were taken, from the first one on; the others are as they were.
+    pub n_taken: usize,
+    /// The port for which all packets of the burst leave, if it is one; `None` says nothing.
+    pub common_port: Option<u32>,
+}
+
 /// A packet that was suspended, is back from an offload worker, and has ended.
 #[derive(Debug)]
 pub struct Resumed<B = Vec<u8>> {
@@ -57,20 +66,21 @@ pub struct Resumed<B = Vec<u8>> {
 #[derive(Debug)]
 pub struct BurstPacket<'a, B = Vec<u8>> {
     buffer: &'a mut B,
-    start: usize,
-    len: usize,
+    /// Within the buffer, with `len`.
+    start: u32,
+    len: u32,
     ingress_port: u32,
     token: u32,
     fate: Fate,
-    n_outputs: usize,
+    n_outputs: u32,
 }
 
 impl<'a, B: PacketStorage> BurstPacket<'a, B> {
     /// A packet of `len` bytes, `start` bytes from the beginning of the buffer; cut where the buffer ends before.
     pub fn new(buffer: &'a mut B, start: usize, len: usize, ingress_port: u32) -> BurstPacket<'a, B> {
-        let n_bytes = buffer.raw_storage().len();
-        let start = start.min(n_bytes);
-        let len = len.min(n_bytes - start).min(u32::MAX as usize);
+        let n_bytes = buffer.raw_storage().len().min(u32::MAX as usize) as u32;
+        let start = u32::try_from(start).map_or(n_bytes, |start| start.min(n_bytes));
+        let len = u32::try_from(len).map_or(n_bytes - start, |len| len.min(n_bytes - start));
         BurstPacket { buffer, start, len, ingress_port, token: 0, fate: Fate::Elsewhere, n_outputs: 0 }
     }
 
@@ -85,17 +95,17 @@ impl<'a, B: PacketStorage> BurstPacket<'a, B> {
 
     /// Number of outputs that the packet has led to; outputs are in the order of the packets.
     pub fn n_outputs(&self) -> usize {
-        self.n_outputs
+        self.n_outputs as usize
     }
 
     /// Offset of the packet in its buffer, in bytes.
     pub fn start(&self) -> usize {
-        self.start
+        self.start as usize
     }
 
     /// None of a suspended packet.
     pub fn bytes(&self) -> &[u8] {
-        &self.buffer.storage()[self.start..self.start + self.len]
+        &self.buffer.storage()[self.start as usize..][..self.len as usize]
     }
 
     /// The buffer, whose own bounds say nothing about the packet; an empty one of a suspended packet.
@@ -114,10 +124,10 @@ impl<'a, B: PacketStorage> BurstPacket<'a, B> {
         let bytes = self.buffer.raw_storage();
         abi::Packet {
             // A pointer to the whole buffer: the program may write in front of the packet.
-            data: bytes.cast::<u8>().wrapping_add(self.start),
-            length_bytes: self.len as u32,
-            headroom_bytes: u32::try_from(self.start).unwrap_or(u32::MAX),
-            tailroom_bytes: u32::try_from(bytes.len() - self.start - self.len).unwrap_or(u32::MAX),
+            data: bytes.cast::<u8>().wrapping_add(self.start as usize),
+            length_bytes: self.len,
+            headroom_bytes: self.start,
+            tailroom_bytes: (bytes.len().min(u32::MAX as usize) as u32) - self.start - self.len,
             ingress_port: self.ingress_port,
             cursor_bits: 0,
             egress_port: abi::NO_PORT,
@@ -133,10 +143,11 @@ impl<'a, B: PacketStorage> BurstPacket<'a, B> {
         let bytes = self.buffer.raw_storage();
         let start = view.data.addr().wrapping_sub(bytes.cast::<u8>().addr());
         let len = view.length_bytes as usize;
-        let fits = start.checked_add(len).is_some_and(|end| end <= bytes.len());
+        let n_bytes = bytes.len().min(u32::MAX as usize);
+        let fits = start.checked_add(len).is_some_and(|end| end <= n_bytes);
         debug_assert!(fits, "the program has put a packet outside of its buffer");
         if fits {
-            (self.start, self.len) = (start, len);
+            (self.start, self.len) = (start as u32, len as u32);
         }
     }
 }
@@ -156,6 +167,12 @@ fn count_sent(switch: &Switch<Native>, port: u32, totals: &mut Totals) -> Option
         None => totals.drop_for(reason::NO_SUCH_PORT),
     }
     destination
+}
+
+/// The port to which the program sends all packets.
+fn common_egress_port(views: &[abi::Packet]) -> Option<u32> {
+    let port = views.first()?.egress_port;
+    views.iter().all(|view| view.verdict == verdict::SEND && view.egress_port == port).then_some(port)
 }
 
 /// Reads `SD_AT_STEP`.
@@ -207,8 +224,7 @@ impl<B: PacketStorage> Bursts<B> {
     }
 
     /// Packets arrive. Each gets its fate; copies, and queued packets whose time has come, are added to `outputs`. The
-    /// switch's clock moves on to `now_ns`. Returns how many packets were taken: all of them, unless the switch
-    /// [pauses](Switch::allow_passes). The others are left as they were.
+    /// switch's clock moves on to `now_ns`. All packets are taken, unless the switch [pauses](Switch::allow_passes).
     pub fn process(
         &mut self,
         switch: &mut Switch<Native>,
@@ -217,13 +233,14 @@ impl<B: PacketStorage> Bursts<B> {
         path: Path,
         listener: &mut (dyn Listener + '_),
         outputs: &mut Vec<Output>,
-    ) -> usize {
+    ) -> Processed {
+        let processed = |n_taken| Processed { n_taken, common_port: None };
         let passed_ns = now_ns.saturating_sub(switch.now_ns());
         if passed_ns > 0 || switch.is_paused() {
             outputs.extend(switch.pass_time(passed_ns, listener));
         }
         if switch.is_paused() {
-            return 0;
+            return processed(0);
         }
         let n_packets = packets.len();
         // Queues are a matter of the switch.
@@ -233,14 +250,14 @@ impl<B: PacketStorage> Bursts<B> {
         if !is_straight {
             for (i, packet) in packets.iter_mut().enumerate() {
                 if switch.is_paused() {
-                    return i;
+                    return processed(i);
                 }
                 let left = switch.inject(packet.ingress_port, packet.bytes(), listener);
-                packet.n_outputs = left.len();
+                packet.n_outputs = left.len() as u32;
                 outputs.extend(left);
                 packet.fate = Fate::Elsewhere;
             }
-            return n_packets;
+            return processed(n_packets);
         }
         let may_suspend = switch.runner.instance().pipeline().layout().has_async();
         let mut totals = Totals::default();
@@ -260,7 +277,7 @@ impl<B: PacketStorage> Bursts<B> {
                 }
             }
         }
-        let (mut first, mut n_taken) = (0, n_packets);
+        let (mut first, mut n_taken, mut common_port) = (0, n_packets, None);
         while first < views.packets.len() {
             if switch.is_paused() {
                 n_taken = views.positions[first];
@@ -278,6 +295,21 @@ impl<B: PacketStorage> Bursts<B> {
             let n = native.worker.process(&mut views.packets[first..], port_flags, budget, now_ns);
             native.tell_messages(listener);
             debug_assert!(n > 0, "a program that takes no packet");
+            if n == n_packets
+                && !may_suspend
+                && let Some(port) = common_egress_port(&views.packets)
+                && let Some(destination @ Destination::Port(_)) = switch.destination(port)
+            {
+                for (view, packet) in views.packets.iter().zip(packets.iter_mut()) {
+                    packet.move_to(view);
+                    packet.fate = Fate::Sent(destination);
+                    packet.n_outputs = 0;
+                }
+                totals.n_received += n as u64;
+                totals.n_sent += n as u64;
+                common_port = Some(port);
+                break;
+            }
             let last = first + n.max(1);
             for i in first..last {
                 let (view, packet) = (&views.packets[i], &mut packets[views.positions[i]]);
@@ -297,7 +329,7 @@ impl<B: PacketStorage> Bursts<B> {
                         self.ended(switch, packet, (view, how, is_last), listener, &mut totals, outputs)
                     }
                 };
-                packet.n_outputs = outputs.len() - n_outputs;
+                packet.n_outputs = (outputs.len() - n_outputs) as u32;
             }
             first = last;
         }
@@ -312,7 +344,7 @@ impl<B: PacketStorage> Bursts<B> {
         self.views = views;
         self.add_dropped(switch);
         switch.add_totals(&totals);
-        n_taken
+        Processed { n_taken, common_port }
     }
 
     /// Receives packets from offload workers and continues them. Packets that have ended are added to `resumed`, with their
@@ -362,7 +394,7 @@ impl<B: PacketStorage> Bursts<B> {
                 let n_outputs = outputs.len();
                 let how = (view, view.verdict, i + 1 == n);
                 let fate = self.ended(switch, &mut packet, how, listener, &mut totals, outputs);
-                let (start, len) = (packet.start, packet.len);
+                let (start, len) = (packet.start as usize, packet.len as usize);
                 let n_outputs = outputs.len() - n_outputs;
                 resumed.push(Resumed { buffer, token: view.token as u32, start, len, fate, n_outputs });
                 n_resumed += 1;
