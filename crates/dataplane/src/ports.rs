@@ -1,8 +1,8 @@
 //! Which interface, device or file a port is.
 
 use packet_io::{
-    AfPacketOptions, AfPacketPort, FilePort, PcapMirror, Port, PortError, PortId, TapOptions, TapPort,
-    XdpCopy, XdpOptions, XdpPort, n_rx_queues,
+    AfPacketOptions, AfPacketPort, FilePort, MemifOptions, MemifPort, PcapMirror, Port, PortError, PortId,
+    TapOptions, TapPort, XdpCopy, XdpOptions, XdpPort, n_rx_queues,
 };
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,8 @@ pub enum PortKind {
     Auto(String),
     /// A TAP device, made where there is none.
     Tap(String),
+    /// Shared memory with another process.
+    Memif(MemifOptions),
     /// A device of DPDK, in DPDK's own syntax (`net_memif0,role=server`, `0000:00:04.0`).
     Dpdk(String),
     /// Captures: packets come from `NAME_in.pcap` and go to `NAME_out.pcap`.
@@ -33,11 +35,12 @@ pub enum PortKind {
 }
 
 impl PortKind {
-    /// `veth0`, `afxdp:veth0[,OPTION...]`, `auto:veth0`, `tap:NAME`, `dpdk:DEVICE` or `file:NAME`.
+    /// `veth0`, `afxdp:veth0[,OPTION...]`, `auto:veth0`, `tap:NAME`, `memif:SOCKET[,OPTION...]`, `dpdk:DEVICE` or
+    /// `file:NAME`.
     pub fn parse(text: &str) -> Result<PortKind, String> {
         Ok(match text.split_once(':') {
             Some(("auto" | "tap", name)) if name.contains(',') => {
-                return Err(format!("`{text}`: only afxdp and dpdk ports have options"));
+                return Err(format!("`{text}`: only afxdp, memif and dpdk ports have options"));
             }
             Some(("tap", name)) => PortKind::Tap(name.to_owned()),
             Some(("afpacket", name)) => PortKind::Interface(name.to_owned()),
@@ -46,11 +49,12 @@ impl PortKind {
                 PortKind::Xdp { name: name.to_owned(), options: xdp_options(options)? }
             }
             Some(("auto", name)) => PortKind::Auto(name.to_owned()),
+            Some(("memif", text)) => PortKind::Memif(MemifOptions::parse(text)?),
             Some(("dpdk", device)) => PortKind::Dpdk(device.to_owned()),
             Some(("file", name)) => PortKind::File(name.into()),
             Some((kind, _)) => {
                 return Err(format!(
-                    "there is no kind of port `{kind}:`; there are afpacket, afxdp, auto, tap, dpdk and file"
+                    "there is no kind of port `{kind}:`; there are afpacket, afxdp, auto, tap, memif, dpdk and file"
                 ));
             }
             None => PortKind::Interface(text.to_owned()),
@@ -61,6 +65,10 @@ impl PortKind {
     pub fn is_same_device(&self, other: &PortKind) -> bool {
         match (self, other) {
             (PortKind::File(one), PortKind::File(other)) => one == other,
+            (PortKind::Memif(one), PortKind::Memif(other)) => {
+                let end = |options: &MemifOptions| (options.socket.clone(), options.id, options.is_server);
+                end(one) == end(other)
+            }
             (PortKind::Dpdk(one), PortKind::Dpdk(other)) => dpdk_device(one) == dpdk_device(other),
             _ => self.interface().is_some_and(|name| other.interface() == Some(name)),
         }
@@ -73,7 +81,7 @@ impl PortKind {
             | PortKind::Xdp { name, .. }
             | PortKind::Auto(name)
             | PortKind::Tap(name) => Some(name),
-            PortKind::Dpdk(_) | PortKind::File(_) | PortKind::Other(_) => None,
+            PortKind::Memif(_) | PortKind::Dpdk(_) | PortKind::File(_) | PortKind::Other(_) => None,
         }
     }
 
@@ -81,6 +89,7 @@ impl PortKind {
     pub fn n_queues_max(&self) -> usize {
         match self {
             PortKind::Interface(_) | PortKind::Tap(_) | PortKind::Dpdk(_) => usize::MAX,
+            PortKind::Memif(_) => 256,
             // Each needs a queue of the interface.
             PortKind::Xdp { name, .. } | PortKind::Auto(name) => n_rx_queues(name),
             PortKind::File(_) | PortKind::Other(_) => 1,
@@ -96,6 +105,10 @@ impl PortKind {
             | PortKind::Tap(name)
             | PortKind::Other(name) => name.clone(),
             PortKind::Dpdk(device) => dpdk_device(device).to_owned(),
+            PortKind::Memif(options) => {
+                let name = options.socket.rsplit('/').next().unwrap_or_default();
+                format!("memif-{}-{}", name.trim_start_matches('@'), options.id)
+            }
             PortKind::File(path) => {
                 path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
             }
@@ -124,6 +137,7 @@ impl fmt::Display for PortKind {
             }
             PortKind::Auto(name) => write!(f, "auto:{name}"),
             PortKind::Tap(name) => write!(f, "tap:{name}"),
+            PortKind::Memif(options) => write!(f, "memif:{options}"),
             PortKind::Dpdk(device) => write!(f, "dpdk:{device}"),
             PortKind::File(path) => write!(f, "file:{}", path.display()),
         }
@@ -199,6 +213,7 @@ impl PortSpec {
                     boxed(queues)
                 }
             },
+            PortKind::Memif(options) => boxed(MemifPort::open_queues(id, options.clone(), n_queues)?),
             PortKind::Dpdk(device) => {
                 let n_queues = u32::try_from(n_queues).unwrap_or(u32::MAX);
                 let queues = dpdk::open_queues(id, device, n_queues);
@@ -252,6 +267,8 @@ mod tests {
             "5@tap:tap0",
             "6@dpdk:net_memif0,role=server,socket=/run/m",
             "7@file:dir/name",
+            "8@memif:/run/m.sock,role=server,id=3,secret=x,rsize=11,bsize=4096",
+            "9@memif:@name",
         ] {
             let spec = PortSpec::parse(text).unwrap();
             assert_eq!(format!("{}@{}", spec.number, spec.kind), text);
@@ -268,9 +285,16 @@ mod tests {
             ("0@", "the name of the interface is missing; write 0@INTERFACE"),
             (
                 "0@xdp:veth0",
-                "there is no kind of port `xdp:`; there are afpacket, afxdp, auto, tap, dpdk and file",
+                "there is no kind of port `xdp:`; there are afpacket, afxdp, auto, tap, memif, dpdk and file",
             ),
-            ("0@tap:tap0,x", "`tap:tap0,x`: only afxdp and dpdk ports have options"),
+            ("0@tap:tap0,x", "`tap:tap0,x`: only afxdp, memif and dpdk ports have options"),
+            ("0@memif:", "memif ports need the path of a socket: memif:/run/m.sock,role=server"),
+            ("0@memif:/m,rsize=15", "memif: rsize is `15`; it can be 1 to 14"),
+            ("0@memif:/m,role=master", "memif: role is `master`; it can be server or client"),
+            (
+                "0@memif:/m,fast",
+                "memif ports have no option `fast`; there are role=, id=, secret=, rsize= and bsize=",
+            ),
             ("0@afxdp:veth0,copy,zerocopy", "copy and zerocopy exclude each other"),
             (
                 "0@afxdp:veth0,fast",
@@ -287,6 +311,8 @@ mod tests {
         assert!(kind("veth0").is_same_device(&kind("afxdp:veth0,copy")));
         assert!(kind("dpdk:net_memif0,role=server").is_same_device(&kind("dpdk:net_memif0,socket=/x")));
         assert!(!kind("dpdk:net_memif0").is_same_device(&kind("dpdk:net_memif1")));
+        assert!(kind("memif:/m,rsize=9").is_same_device(&kind("memif:/m")));
+        assert!(!kind("memif:/m,role=server").is_same_device(&kind("memif:/m")));
         assert!(!kind("dpdk:veth0").is_same_device(&kind("veth0")));
     }
 }

@@ -231,6 +231,22 @@ impl PacketBuf {
         true
     }
 
+    /// Copies `n` bytes to `at` in the storage. Returns false and copies nothing if they do not fit.
+    ///
+    /// # Safety
+    ///
+    /// `from` is the address of so many bytes, which another process may be changing.
+    #[inline]
+    #[must_use]
+    pub(crate) unsafe fn copy_in(&mut self, at: usize, from: NonNull<u8>, n: usize) -> bool {
+        let fits = at.checked_add(n).is_some_and(|end| end <= self.capacity());
+        if fits {
+            // SAFETY: `n` bytes from `at` on are within the storage, which is nobody else's.
+            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.first.as_ptr().add(at), n) };
+        }
+        fits
+    }
+
     /// Returns the packet for C code. [`PacketBuf::set_bounds`] applies the changes that C code makes to the
     /// bounds.
     pub fn raw(&mut self) -> RawPacketBuf {
@@ -312,6 +328,25 @@ impl BufPool {
         self.n_made += 1;
         let BufPoolOptions { headroom_bytes, packet_bytes_max, n_max: _ } = self.options;
         Some(PacketBuf::new(headroom_bytes.saturating_add(packet_bytes_max), headroom_bytes))
+    }
+
+    /// Appends up to `n` empty packets to `burst` and returns their number; those that are missing are counted as in
+    /// [`take`](Self::take). The packets keep the bounds that they had.
+    pub(crate) fn take_many(&mut self, n: usize, burst: &mut Vec<PacketBuf>) -> usize {
+        let n_free = n.min(self.free.len());
+        burst.extend(self.free.drain(self.free.len() - n_free..));
+        let n_more = (n_free..n).map_while(|_| self.take().map(|buf| burst.push(buf))).count();
+        n_free + n_more
+    }
+
+    /// Takes the first `n` buffers of `burst` back.
+    pub(crate) fn give_back_many(&mut self, burst: &mut Vec<PacketBuf>, n: usize) {
+        let has_room = self.free.len() + n <= self.options.n_max;
+        if has_room && burst[..n].iter().all(|buf| buf.source.is_none()) {
+            self.free.extend(burst.drain(..n));
+        } else {
+            burst.drain(..n).for_each(|buf| self.give_back(buf));
+        }
     }
 
     /// Takes a buffer back. Buffers beyond the limit, which can come from other pools, are dropped.

@@ -57,8 +57,8 @@ pub use frame::FrameSource;
 pub use interface_error::{InterfaceCause, InterfaceError};
 #[cfg(target_os = "linux")]
 pub use live::{
-    AfPacketOptions, AfPacketPort, TapOptions, TapPort, Waiter, XdpCopy, XdpForwarder, XdpOptions, XdpPort,
-    interface_names, n_rx_queues, wait_for_input,
+    AfPacketOptions, AfPacketPort, MemifError, MemifOptions, MemifPort, TapOptions, TapPort, Waiter, XdpCopy,
+    XdpForwarder, XdpOptions, XdpPort, interface_names, n_rx_queues, wait_for_input,
 };
 pub use memory_port::MemoryPort;
 pub use mirror::PcapMirror;

@@ -1,4 +1,4 @@
-//! Ports of the running system: interfaces through AF_PACKET or AF_XDP sockets, and TAP devices.
+//! Ports of the running system: interfaces through AF_PACKET or AF_XDP sockets, TAP devices, and memif.
 //!
 //! The program sees packets as they are on a wire, independent of the offloads of the other side: checksums
 //! are complete, merged packets are cut into segments again, VLAN tags are in their place. A packet that
@@ -12,6 +12,7 @@
 mod af_packet;
 mod fanout;
 mod interface;
+mod memif;
 mod offload;
 mod ring;
 mod segment;
@@ -22,6 +23,7 @@ mod xdp;
 
 pub use af_packet::{AfPacketOptions, AfPacketPort};
 pub use interface::{interface_names, n_rx_queues};
+pub use memif::{MemifError, MemifOptions, MemifPort};
 pub use tap::{TapOptions, TapPort};
 pub use wait::{Waiter, wait_for_input};
 pub use xdp::{XdpCopy, XdpForwarder, XdpOptions, XdpPort};
