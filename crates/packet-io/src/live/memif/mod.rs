@@ -28,6 +28,8 @@ use std::time::{Duration, Instant};
 const HEADROOM_BYTES: usize = 256;
 /// The shortest packet: an Ethernet header.
 const TX_BYTES_MIN: usize = 14;
+/// Slots between the one at hand and the one that is fetched into the cache.
+const N_AHEAD: u16 = 8;
 /// Polls between two looks at the other end, in which nothing came.
 const N_POLLS_TEND: u32 = 1024;
 /// How long a peer may take for the last packets before their ring is taken away.
@@ -347,6 +349,7 @@ impl MemifPort {
         while n_done < n_bufs && slot_n != end {
             let buf = &mut burst[n_before + n_done];
             let regions = &rings.link.regions;
+            ring.prefetch(regions, slot_n.wrapping_add(N_AHEAD));
             let slot = ring.read(slot_n);
             let Some((from, length)) = ring.buffer(regions, slot_n, &slot) else {
                 result = Err(Garbage);
@@ -401,6 +404,7 @@ impl MemifPort {
         let Some((ring, next)) = &mut rings.tx else { return Ok(0) };
         let mut n_sent = 0;
         for buf in burst {
+            ring.prefetch(&rings.link.regions, next.wrapping_add(N_AHEAD));
             let n_used = put(ring, &rings.link.regions, *next, n_free, buf.data())?;
             if n_used == 0 {
                 break;
