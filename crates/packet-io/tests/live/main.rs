@@ -7,6 +7,7 @@
 mod af_packet;
 mod af_xdp;
 mod errors;
+mod memif;
 mod namespace;
 mod offloads;
 mod queues;

@@ -2,7 +2,10 @@
 
 use crate::kinds::FarEnd;
 use crate::net::Lab;
-use packet_io::{AfPacketOptions, AfPacketPort, BufPool, BufPoolOptions, LinkState, PacketBuf, Port, PortId};
+use packet_io::{
+    AfPacketOptions, AfPacketPort, BufPool, BufPoolOptions, LinkState, MemifOptions, MemifPort, PacketBuf,
+    Port, PortId,
+};
 
 const BURST: usize = 32;
 
@@ -22,6 +25,9 @@ impl Far {
         let port = match end {
             FarEnd::Cable => interface("eth0".to_owned()),
             FarEnd::Interface(name) => interface(name.clone()),
+            FarEnd::Memif(socket) => {
+                Box::new(MemifPort::open(PortId(0), MemifOptions::client(socket)).unwrap())
+            }
             FarEnd::Device(device) => {
                 Box::new(dpdk::open(PortId(0), device).unwrap_or_else(|error| panic!("{error}")))
             }

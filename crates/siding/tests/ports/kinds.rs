@@ -7,7 +7,13 @@ pub enum Kind {
     AfPacket,
     AfXdp,
     Tap,
+    /// Both ends are Siding's own.
     Memif,
+    /// The client is DPDK's.
+    MemifServer,
+    /// The server is DPDK's.
+    MemifClient,
+    NetMemif,
     VhostUser,
     VirtioUser,
     NetTap,
@@ -24,6 +30,8 @@ pub enum FarEnd {
     Interface(String),
     /// A device of DPDK in the tester's process.
     Device(String),
+    /// A client of memif in the tester's process, at this socket.
+    Memif(String),
 }
 
 impl Kind {
@@ -34,7 +42,9 @@ impl Kind {
             Kind::AfPacket => format!("port{place}"),
             Kind::AfXdp => format!("afxdp:port{place}"),
             Kind::Tap => format!("tap:tap{place}"),
-            Kind::Memif => format!("dpdk:net_memif{place},role=server,socket={path},socket-abstract=no"),
+            Kind::Memif | Kind::MemifServer => format!("memif:{path},role=server"),
+            Kind::MemifClient => format!("memif:{path}"),
+            Kind::NetMemif => format!("dpdk:net_memif{place},role=server,socket={path},socket-abstract=no"),
             Kind::VhostUser => format!("dpdk:net_vhost{place},iface={path}"),
             Kind::VirtioUser => format!("dpdk:net_virtio_user{place},path={path}"),
             Kind::NetTap => format!("dpdk:net_tap{place},iface=tap{place}"),
@@ -49,8 +59,12 @@ impl Kind {
         match self {
             Kind::AfPacket | Kind::AfXdp | Kind::NetAfPacket | Kind::NetAfXdp => FarEnd::Cable,
             Kind::Tap | Kind::NetTap => FarEnd::Interface(format!("tap{place}")),
-            Kind::Memif => {
+            Kind::Memif => FarEnd::Memif(path),
+            Kind::NetMemif | Kind::MemifServer => {
                 FarEnd::Device(format!("net_memif_far{serial},role=client,socket={path},socket-abstract=no"))
+            }
+            Kind::MemifClient => {
+                FarEnd::Device(format!("net_memif_far{serial},role=server,socket={path},socket-abstract=no"))
             }
             Kind::VhostUser => FarEnd::Device(format!("net_virtio_user{serial},path={path}")),
             Kind::VirtioUser => FarEnd::Device(format!("net_vhost{serial},iface={path}")),
@@ -66,7 +80,7 @@ impl Kind {
     }
 
     pub fn needs_dpdk(self) -> bool {
-        !matches!(self, Kind::AfPacket | Kind::AfXdp | Kind::Tap)
+        !matches!(self, Kind::AfPacket | Kind::AfXdp | Kind::Tap | Kind::Memif)
     }
 
     /// The far end listens, and the port of the switch connects.
@@ -116,9 +130,15 @@ impl Kind {
             Kind::NetTap | Kind::NetAfPacket | Kind::NetAfXdp => {
                 Some("the driver of DPDK does not notice the end of its interface")
             }
-            Kind::AfPacket | Kind::AfXdp | Kind::Tap | Kind::Memif | Kind::VhostUser | Kind::VirtioUser => {
-                None
-            }
+            Kind::AfPacket
+            | Kind::AfXdp
+            | Kind::Tap
+            | Kind::Memif
+            | Kind::MemifServer
+            | Kind::MemifClient
+            | Kind::NetMemif
+            | Kind::VhostUser
+            | Kind::VirtioUser => None,
         }
     }
 

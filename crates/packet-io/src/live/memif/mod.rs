@@ -30,8 +30,10 @@ const HEADROOM_BYTES: usize = 256;
 const TX_BYTES_MIN: usize = 14;
 /// Slots between the one at hand and the one that is fetched into the cache.
 const N_AHEAD: u16 = 8;
-/// Polls between two looks at the other end, in which nothing came.
+/// Polls between two looks at the other end, while the worker is busy.
 const N_POLLS_TEND: u32 = 1024;
+/// Time between two looks at the other end, while it is idle.
+const TEND_TIME: Duration = Duration::from_millis(10);
 /// How long a peer may take for the last packets before their ring is taken away.
 const PEER_TIME: Duration = Duration::from_millis(200);
 
@@ -181,6 +183,7 @@ pub struct MemifPort {
     stats: PortStats,
     has_back_pressure: bool,
     n_polls: u32,
+    looked_at: Instant,
     /// The receiving ring gives events.
     is_listening: Cell<bool>,
 }
@@ -230,7 +233,7 @@ impl Rings {
         }
     }
 
-    fn event<'l>(rings: &'l [LinkRing], queue: u16) -> Option<&'l OwnedFd> {
+    fn event(rings: &[LinkRing], queue: u16) -> Option<&OwnedFd> {
         rings.get(usize::from(queue)).map(|ring| &ring.event)
     }
 }
@@ -264,6 +267,7 @@ impl MemifPort {
             stats: PortStats::default(),
             has_back_pressure: false,
             n_polls: 0,
+            looked_at: Instant::now(),
             is_listening: Cell::new(false),
         };
         let mut ports: Vec<MemifPort> = (0..n_queues).map(port).collect();
@@ -278,6 +282,7 @@ impl MemifPort {
 
     #[cold]
     fn look(&mut self) {
+        (self.n_polls, self.looked_at) = (0, Instant::now());
         self.shared.tend();
         self.refresh();
     }
@@ -513,7 +518,6 @@ impl Port for MemifPort {
     ) -> Result<usize, PortError> {
         self.n_polls += 1;
         if self.n_polls >= N_POLLS_TEND {
-            self.n_polls = 0;
             self.look();
         }
         if self.is_listening.get() {
@@ -584,8 +588,7 @@ impl Port for MemifPort {
     }
 
     fn idle(&mut self) -> Result<(), PortError> {
-        self.n_polls += 16;
-        if self.rings.is_none() || self.is_listening.get() {
+        if self.rings.is_none() || self.looked_at.elapsed() >= TEND_TIME {
             self.look();
         }
         Ok(())
