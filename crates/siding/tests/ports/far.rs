@@ -2,10 +2,8 @@
 
 use crate::kinds::FarEnd;
 use crate::net::Lab;
-use packet_io::{
-    AfPacketOptions, AfPacketPort, BufPool, BufPoolOptions, LinkState, MemifOptions, MemifPort, PacketBuf,
-    Port, PortId,
-};
+use dataplane::{PortKind, PortSpec};
+use packet_io::{AfPacketOptions, AfPacketPort, BufPool, BufPoolOptions, LinkState, PacketBuf, Port, PortId};
 
 const BURST: usize = 32;
 
@@ -25,11 +23,9 @@ impl Far {
         let port = match end {
             FarEnd::Cable => interface("eth0".to_owned()),
             FarEnd::Interface(name) => interface(name.clone()),
-            FarEnd::Memif(socket) => {
-                Box::new(MemifPort::open(PortId(0), MemifOptions::client(socket)).unwrap())
-            }
             FarEnd::Device(device) => {
-                Box::new(dpdk::open(PortId(0), device).unwrap_or_else(|error| panic!("{error}")))
+                let spec = PortSpec { number: 0, kind: PortKind::parse(device).unwrap() };
+                spec.open(None).unwrap_or_else(|error| panic!("{error}"))
             }
         };
         Far { port, pool: BufPool::new(BufPoolOptions::JUMBO), burst: Vec::new() }

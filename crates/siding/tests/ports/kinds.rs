@@ -28,10 +28,8 @@ pub enum FarEnd {
     Cable,
     /// The port is an interface of the system of this name, which vanishes with the switch.
     Interface(String),
-    /// A device of DPDK in the tester's process.
+    /// A port of the tester's process that needs no interface, as after `-i NUMBER@`.
     Device(String),
-    /// A client of memif in the tester's process, at this socket.
-    Memif(String),
 }
 
 impl Kind {
@@ -59,15 +57,15 @@ impl Kind {
         match self {
             Kind::AfPacket | Kind::AfXdp | Kind::NetAfPacket | Kind::NetAfXdp => FarEnd::Cable,
             Kind::Tap | Kind::NetTap => FarEnd::Interface(format!("tap{place}")),
-            Kind::Memif => FarEnd::Memif(path),
-            Kind::NetMemif | Kind::MemifServer => {
-                FarEnd::Device(format!("net_memif_far{serial},role=client,socket={path},socket-abstract=no"))
-            }
-            Kind::MemifClient => {
-                FarEnd::Device(format!("net_memif_far{serial},role=server,socket={path},socket-abstract=no"))
-            }
-            Kind::VhostUser => FarEnd::Device(format!("net_virtio_user{serial},path={path}")),
-            Kind::VirtioUser => FarEnd::Device(format!("net_vhost{serial},iface={path}")),
+            Kind::Memif => FarEnd::Device(format!("memif:{path}")),
+            Kind::NetMemif | Kind::MemifServer => FarEnd::Device(format!(
+                "dpdk:net_memif_far{serial},role=client,socket={path},socket-abstract=no"
+            )),
+            Kind::MemifClient => FarEnd::Device(format!(
+                "dpdk:net_memif_far{serial},role=server,socket={path},socket-abstract=no"
+            )),
+            Kind::VhostUser => FarEnd::Device(format!("dpdk:net_virtio_user{serial},path={path}")),
+            Kind::VirtioUser => FarEnd::Device(format!("dpdk:net_vhost{serial},iface={path}")),
         }
     }
 

@@ -86,7 +86,7 @@ fn packets_to_nowhere_are_counted(bench: &mut Bench) {
 fn a_peer_is_killed(bench: &Bench, device: &str) {
     until("end of the link", || !bench.switch().is_up(1));
     let mut command = siding();
-    command.args(["traffic", "--rate", "20k", "--tx", &format!("dpdk:{device}")]);
+    command.args(["traffic", "--rate", "20k", "--tx", device]);
     command.stdout(Stdio::null());
     let peer = Process::start(&bench.lab.switch(), command);
     if bench.kind.far_end_is_first() {

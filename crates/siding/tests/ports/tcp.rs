@@ -44,7 +44,7 @@ pub fn run(kind: Kind) {
         // The far end of the port belongs to another switch.
         FarEnd::Device(device) => {
             let near = ["port1".to_owned(), port(1)];
-            let far = [format!("dpdk:{device}"), "port2".to_owned()];
+            let far = [device, "port2".to_owned()];
             if kind.far_end_is_first() {
                 let far = start("far", far);
                 vec![start("near", near), far]
