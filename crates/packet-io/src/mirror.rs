@@ -167,6 +167,10 @@ impl<P: Port + ?Sized> Port for PcapMirror<P> {
         self.inner.fallback()
     }
 
+    fn down_reason(&self) -> Option<String> {
+        self.inner.down_reason()
+    }
+
     fn frame_bytes_max(&self) -> Option<usize> {
         self.inner.frame_bytes_max()
     }

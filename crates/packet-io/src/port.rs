@@ -86,6 +86,11 @@ pub trait Port: fmt::Debug + Send {
         None
     }
 
+    /// Why there is no link, if the port knows more than that.
+    fn down_reason(&self) -> Option<String> {
+        None
+    }
+
     /// Error that ended the capture of packets into files, if any.
     fn capture_error(&self) -> Option<String> {
         None

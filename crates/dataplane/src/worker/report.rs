@@ -59,14 +59,16 @@ impl Worker {
         let worker = self.worker.number;
         let report = |port: &mut WorkerPort| {
             let stats = port.port.stats();
+            let link = port.port.link_state();
+            let down_reason = || port.port.down_reason().filter(|_| link != LinkState::Up);
             PortReport {
                 number: port.number,
                 name: port.name.clone(),
-                link: port.port.link_state(),
+                link,
                 is_enabled: port.is_enabled,
                 worker,
                 stats,
-                error: port.error.clone(),
+                error: port.error.clone().or_else(down_reason),
                 capture_error: port.port.capture_error(),
                 fallback: port.port.fallback().map(str::to_owned),
                 queues: vec![QueueReport { number: port.queue, worker, stats }],

@@ -44,7 +44,7 @@ fn open(options: MemifOptions) -> Driven<MemifPort> {
 fn join(one: &mut Driven<MemifPort>, other: &mut Driven<MemifPort>) {
     let begin = Instant::now();
     while one.port.link_state() != LinkState::Up || other.port.link_state() != LinkState::Up {
-        assert!(begin.elapsed() < DEADLINE, "{:?} {:?}", one.port.problem(), other.port.problem());
+        assert!(begin.elapsed() < DEADLINE, "{:?} {:?}", one.port.down_reason(), other.port.down_reason());
         one.port.idle().unwrap();
         other.port.idle().unwrap();
     }
@@ -188,8 +188,8 @@ fn a_socket_has_several_interfaces() {
 
 fn wait_for_problem(client: &mut Driven<MemifPort>, server: &mut Driven<MemifPort>, problem: &str) {
     let begin = Instant::now();
-    while client.port.problem().as_deref() != Some(problem) {
-        assert!(begin.elapsed() < DEADLINE, "{:?}", client.port.problem());
+    while client.port.down_reason().as_deref() != Some(problem) {
+        assert!(begin.elapsed() < DEADLINE, "{:?}", client.port.down_reason());
         client.port.idle().unwrap();
         server.port.idle().unwrap();
     }
@@ -465,5 +465,75 @@ fn garbage_in_rings_ends_the_link_and_nothing_else() {
     let lengths: Vec<usize> = server.receive(|_| true).iter().map(Vec::len).collect();
     assert_eq!((lengths, server.port.stats().rx_too_long), (vec![60, 61], 1));
     client.is_refused(&mut server, "garbage in shared memory");
+    server.assert_all_buffers_are_back();
+}
+
+/// Numbers that look random (xorshift).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Often small, often at an edge.
+    fn value(&mut self) -> u32 {
+        match self.next() % 6 {
+            0 => 0,
+            1 => (self.next() % 100) as u32,
+            2 => (1 << 20) - (self.next() % 100) as u32,
+            3 => u32::MAX - (self.next() % 100) as u32,
+            4 => 8192 + (self.next() % 4096) as u32,
+            _ => self.next() as u32,
+        }
+    }
+}
+
+#[test]
+fn any_memory_is_survived() {
+    use std::os::unix::fs::FileExt;
+    let dir = Dir::new("any");
+    let mut server = open(MemifOptions::server(dir.socket()));
+    let mut numbers = Numbers(0x1234_5678_9abc_def1);
+    let (mut n_links, mut n_received, mut n_sent) = (0, 0, 0);
+    let mut link = None;
+    for _ in 0..20_000 {
+        let (_, memory) = link.get_or_insert_with(|| {
+            n_links += 1;
+            linked(&dir, &mut server)
+        });
+        for ring in [0, 4096] {
+            for n in 0..16 {
+                let (flags, region) = (
+                    u16::from(numbers.next().is_multiple_of(8)),
+                    u16::from(numbers.next().is_multiple_of(16)),
+                );
+                let [length, offset] = match numbers.next() % 4 {
+                    0 => [numbers.value(), numbers.value()],
+                    _ => [60, 8192 + n as u32 * 64],
+                };
+                let words = [
+                    [flags, region].map(u16::to_ne_bytes).concat(),
+                    [length, offset].map(u32::to_ne_bytes).concat(),
+                ];
+                memory.write_all_at(&words.concat(), ring + 128 + 16 * n).unwrap();
+            }
+            let mut index = [0; 2];
+            memory.read_exact_at(&mut index, ring + 64).unwrap();
+            let head = u16::from_ne_bytes(index).wrapping_add((numbers.next() % 18) as u16);
+            memory.write_all_at(&head.to_ne_bytes(), ring + 6).unwrap();
+        }
+        n_received += server.receive(|_| true).len();
+        n_sent += server.send([packet(1, 60), packet(2, 1500)]);
+        if server.port.link_state() != LinkState::Up {
+            link = None;
+        }
+    }
+    assert!(n_links > 100 && n_received > 10_000 && n_sent > 1000, "{n_links} {n_received} {n_sent}");
+    let stats = server.port.stats();
+    assert_eq!((stats.rx_packets, stats.tx_packets), (n_received as u64, n_sent as u64));
     server.assert_all_buffers_are_back();
 }

@@ -21,7 +21,7 @@ pub struct LiveArgs {
     /// Options of a file (TOML): the long options of this command, `program` and `ports`; the command line wins
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// A port: an interface, `tap:NAME`, `dpdk:DEVICE` or `file:NAME` (NAME_in.pcap to NAME_out.pcap) (repeatable)
+    /// A port: an interface, `tap:NAME`, `memif:SOCKET`, `dpdk:DEVICE` or `file:NAME` (NAME_in.pcap to NAME_out.pcap) (repeatable)
     #[arg(short = 'i', long = "interface", value_name = "PORT@INTERFACE", value_parser = PortSpec::parse)]
     pub ports: Vec<PortSpec>,
     /// Interfaces are captures NAME_in.pcap and NAME_out.pcap, read after so many seconds

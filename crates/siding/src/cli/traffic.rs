@@ -31,7 +31,7 @@ pub enum TrafficCommand {
 /// Ports, and the threads that serve them.
 #[derive(Debug, Args)]
 pub struct TrafficPortArgs {
-    /// Send from this port, named as for `siding switch -i` (an interface, `afxdp:IF`, `dpdk:DEVICE`, ...), or `null:`, which takes
+    /// Send from this port, named as for `siding switch -i` (an interface, `afxdp:IF`, `memif:SOCKET`, ...), or `null:`, which takes
     /// everything
     #[arg(long, value_name = "[PORT@]INTERFACE", value_parser = TrafficPort::parse)]
     pub tx: Option<TrafficPort>,

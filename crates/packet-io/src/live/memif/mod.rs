@@ -275,11 +275,6 @@ impl MemifPort {
         Ok(ports)
     }
 
-    /// Why there is no link, if there was a reason.
-    pub fn problem(&self) -> Option<String> {
-        self.shared.problem()
-    }
-
     #[cold]
     fn look(&mut self) {
         (self.n_polls, self.looked_at) = (0, Instant::now());
@@ -323,12 +318,10 @@ impl MemifPort {
         if let Some(event) = Rings::event(&rings.link.rx, self.queue) {
             let mut count = [0; 8];
             // The peer could have made reading wait.
-            let _ = rustix::io::preadv2(
-                event,
-                &mut [IoSliceMut::new(&mut count)],
-                u64::MAX,
-                ReadWriteFlags::NOWAIT,
-            );
+            let parts = &mut [IoSliceMut::new(&mut count)];
+            if rustix::io::preadv2(event, parts, u64::MAX, ReadWriteFlags::NOWAIT) == Err(Errno::OPNOTSUPP) {
+                let _ = rustix::io::read(event, &mut count);
+            }
         }
     }
 
@@ -597,6 +590,10 @@ impl Port for MemifPort {
     fn link_state(&self) -> LinkState {
         let is_up = self.rings.is_some() && self.shared.generation() == self.seen;
         if is_up { LinkState::Up } else { LinkState::Down }
+    }
+
+    fn down_reason(&self) -> Option<String> {
+        self.shared.problem()
     }
 
     fn frame_bytes_max(&self) -> Option<usize> {

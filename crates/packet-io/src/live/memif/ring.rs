@@ -8,7 +8,9 @@
 //! in both directions, and the server `tail`.
 
 use super::protocol::RingMessage;
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::fs::{
+    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, fstatfs, ftruncate, memfd_create,
+};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,6 +29,8 @@ const NO_EVENTS: u16 = 1;
 pub(super) const NEXT: u16 = 1;
 /// Between buffers, so that those of a ring are not all in the same sets of a cache.
 const BETWEEN_BYTES: usize = 64;
+/// The file system of memfds without huge pages (linux/magic.h).
+const TMPFS: i64 = 0x0102_1994;
 /// The largest region that is mapped.
 const REGION_BYTES_MAX: u64 = 1 << 40;
 
@@ -68,6 +72,10 @@ impl Region {
         }
         if !fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK)) {
             return Err("a region that is not sealed against shrinking".to_owned());
+        }
+        // Pages of other file systems can be taken away after the seal, and touching them would end the process.
+        if !fstatfs(&file).is_ok_and(|found| found.f_type == TMPFS) {
+            return Err("a region that is not ordinary memory (memfd_create)".to_owned());
         }
         Region::map(file, n_bytes as usize).map_err(|error| format!("mapping a region: {error}"))
     }

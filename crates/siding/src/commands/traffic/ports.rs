@@ -86,16 +86,18 @@ impl Ports {
         let begin = Instant::now();
         while !self.not_up().is_empty() && begin.elapsed() < LINK_PATIENCE && !signals.is_end_wanted() {
             std::thread::sleep(LINK_LOOK);
+            // An error comes back when the port is used.
+            self.tx.iter_mut().chain(&mut self.rx).for_each(|port| drop(port.idle()));
         }
         let not_up = self.not_up();
-        link_hints(not_up.iter().copied()).iter().for_each(|hint| output::warning_line(hint));
-        self.without_link = not_up.into_iter().map(|(name, _)| name.to_owned()).collect();
+        link_hints(&not_up).iter().for_each(|hint| output::warning_line(hint));
+        self.without_link = not_up.into_iter().map(|port| port.name.to_owned()).collect();
     }
 
     /// Advice on ports that have lost their links since they were opened.
     pub fn link_hints(&self) -> Vec<String> {
-        let has_lost = |(name, _): &(&str, LinkState)| !self.without_link.iter().any(|told| told == name);
-        link_hints(self.not_up().into_iter().filter(has_lost))
+        let has_lost = |port: &NotUp<'_>| !self.without_link.iter().any(|told| told == port.name);
+        link_hints(&self.not_up().into_iter().filter(has_lost).collect::<Vec<_>>())
     }
 
     pub fn has_tx(&self) -> bool {
@@ -108,15 +110,11 @@ impl Ports {
     }
 
     /// Ports that are down or gone, by name.
-    fn not_up(&self) -> Vec<(&str, LinkState)> {
-        let ports = self.tx.iter().chain(&self.rx);
-        let states = ports.map(|port| port.link_state());
-        self.names
-            .iter()
-            .map(String::as_str)
-            .zip(states)
-            .filter(|(_, state)| *state != LinkState::Up)
-            .collect()
+    fn not_up(&self) -> Vec<NotUp<'_>> {
+        let ports = self.names.iter().zip(self.tx.iter().chain(&self.rx));
+        let not_up =
+            ports.map(|(name, port)| NotUp { name, state: port.link_state(), reason: port.down_reason() });
+        not_up.filter(|port| port.state != LinkState::Up).collect()
     }
 
     /// The port that sends, and the one that receives if it is another.
@@ -160,12 +158,25 @@ impl Ports {
     }
 }
 
-fn link_hints<'n>(ports: impl IntoIterator<Item = (&'n str, LinkState)>) -> Vec<String> {
-    let hint = |(name, state): (&str, LinkState)| match state {
+/// A port without a link.
+struct NotUp<'p> {
+    name: &'p str,
+    state: LinkState,
+    reason: Option<String>,
+}
+
+fn link_hints(ports: &[NotUp<'_>]) -> Vec<String> {
+    let hint = |NotUp { name, state, reason }: &NotUp<'_>| match state {
         LinkState::Gone => format!("there is no interface {name} any more"),
         LinkState::Up | LinkState::Down if name.starts_with("dpdk:") => {
             format!(
                 "{name} has no link: does the program at its other end run, with the same socket (and the same socket-abstract)?"
+            )
+        }
+        LinkState::Up | LinkState::Down if name.starts_with("memif:") => {
+            let reason = reason.as_ref().map_or(String::new(), |reason| format!(" ({reason})"));
+            format!(
+                "{name} has no link{reason}: does the program at its other end run, with the same socket and id?"
             )
         }
         LinkState::Up | LinkState::Down => {
@@ -175,7 +186,7 @@ fn link_hints<'n>(ports: impl IntoIterator<Item = (&'n str, LinkState)>) -> Vec<
             )
         }
     };
-    ports.into_iter().map(hint).collect()
+    ports.iter().map(hint).collect()
 }
 
 /// The opposite direction: sources and destinations are exchanged, and the stream is the next one.
