@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 16;
 
-/// Where server and client meet.
+/// The address at which server and client meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
     Path(PathBuf),

@@ -80,7 +80,7 @@ struct State {
     problem: Option<String>,
 }
 
-/// What the queues of a port have in common.
+/// Shared by the queues of a port.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub options: MemifOptions,
@@ -220,8 +220,8 @@ impl Shared {
         }
     }
 
-    /// Gives the link up because its memory holds garbage.
-    pub(super) fn give_up(&self, link: &Arc<Link>, why: &str) {
+    /// Abandons the link because its memory holds garbage.
+    pub(super) fn abandon(&self, link: &Arc<Link>, why: &str) {
         let mut state = lock(&self.state);
         if !state.link.as_ref().is_some_and(|own| Arc::ptr_eq(own, link)) {
             return;

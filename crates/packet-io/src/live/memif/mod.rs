@@ -37,7 +37,7 @@ const TEND_TIME: Duration = Duration::from_millis(10);
 /// How long a peer may take for the last packets before their ring is taken away.
 const PEER_TIME: Duration = Duration::from_millis(200);
 
-/// Where a memif port is and what it is like.
+/// Place and properties of a memif port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemifOptions {
     /// Path of the Unix socket at which both ends meet; `@name` is an abstract one.
@@ -46,7 +46,7 @@ pub struct MemifOptions {
     pub is_server: bool,
     /// Number of the interface at the socket: both ends have the same.
     pub id: u32,
-    /// What a client must know, up to 23 bytes; empty: nothing.
+    /// A client must know it: up to 23 bytes; empty: nothing.
     pub secret: String,
     /// Logarithm of the number of slots of each ring, 1 to 14; of the client.
     pub log2_ring_size: u8,
@@ -111,7 +111,7 @@ impl MemifOptions {
 }
 
 impl fmt::Display for MemifOptions {
-    /// As [`parse`](MemifOptions::parse) reads it.
+    /// In the form that [`parse`](MemifOptions::parse) reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let usual = MemifOptions::client("");
         let MemifOptions { socket, is_server, id, secret, log2_ring_size, buffer_bytes } = self;
@@ -301,9 +301,9 @@ impl MemifPort {
     }
 
     #[cold]
-    fn give_up(&mut self) {
+    fn abandon(&mut self) {
         if let Some(rings) = self.rings.take() {
-            self.shared.give_up(&rings.link, "garbage in shared memory");
+            self.shared.abandon(&rings.link, "garbage in shared memory");
         }
     }
 
@@ -534,7 +534,7 @@ impl Port for MemifPort {
         let n = received.len();
         if result.is_err() {
             self.stats.rx_errors += 1;
-            self.give_up();
+            self.abandon();
         }
         Ok(n)
     }
@@ -554,7 +554,7 @@ impl Port for MemifPort {
         };
         let n_sent = sent.unwrap_or_else(|Garbage| {
             self.stats.tx_errors += 1;
-            self.give_up();
+            self.abandon();
             0
         });
         if n_sent > 0 {

@@ -25,7 +25,7 @@ pub(super) struct RingMessage {
     pub to_server: bool,
     pub index: u16,
     pub region: u16,
-    /// Of the ring in its region, in bytes.
+    /// The ring's place in its region, in bytes.
     pub offset: u32,
     pub log2_size: u8,
 }
