@@ -4,6 +4,7 @@
 //! subject is measured, `check` looks at the packets that it lets through.
 
 mod check;
+mod outcome;
 mod program;
 mod subject;
 
@@ -13,6 +14,7 @@ use crate::harness::{Goal, Judged};
 use crate::ports::{Pair, Place, Running};
 use crate::report;
 use console::output::{self, Exit};
+use outcome::{MEMIF_GOALS, ratios};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use subject::{Subject, Task};
@@ -85,35 +87,33 @@ fn measure(args: &BenchLiveArgs) -> Result<(), Exit> {
     }
     let allowed = packet_io::allowed_cores().unwrap_or_else(|_| vec![0]);
     let cores = worker_cores(args, &allowed)?;
+    let subjects = wanted(args)?;
     let dir = tempfile::tempdir().map_err(|error| {
         output::error_line(&format!("cannot make a directory: {error}"));
         Exit::Environment
     })?;
     let place = Place::enter(args.over, dir.path(), cores.len())?;
-    let mut bench = Bench {
-        args,
-        place,
-        cores,
-        trial: Duration::from_secs_f64(trial),
-        figures: Vec::new(),
-        absent: Vec::new(),
-    };
-    let subjects = Subject::over(args.over);
-    let is_wanted = |subject: &Subject| {
-        args.only.is_empty() || args.only.iter().any(|name| subject.name().starts_with(name.as_str()))
-    };
-    let can_run = |subject: &&Subject| subject.can_run(args.program);
-    if !subjects.iter().filter(can_run).any(is_wanted) {
-        let names: Vec<_> = subjects.iter().filter(can_run).map(|subject| subject.name()).collect();
-        return Err(refused(&format!("--only names nothing that is measured here: {}", names.join(", "))));
-    }
+    let trial = Duration::from_secs_f64(trial);
+    let mut bench = Bench { args, place, cores, trial, figures: Vec::new(), absent: Vec::new() };
     for (i, n_entries) in entries.iter().enumerate() {
-        let subjects = subjects.iter().filter(can_run);
-        for subject in subjects.filter(|subject| is_wanted(subject) && (i == 0 || subject.has_table())) {
+        for subject in subjects.iter().filter(|subject| i == 0 || subject.has_table()) {
             bench.measure_subject(*subject, *n_entries, &sizes)?;
         }
     }
     bench.show()
+}
+
+/// Subjects that can run the program, and that --only names.
+fn wanted(args: &BenchLiveArgs) -> Result<Vec<Subject>, Exit> {
+    let can_run = Subject::over(args.over).iter().copied().filter(|subject| subject.can_run(args.program));
+    let (wanted, others): (Vec<_>, Vec<_>) = can_run.partition(|subject| {
+        args.only.is_empty() || args.only.iter().any(|name| subject.name().starts_with(name.as_str()))
+    });
+    if wanted.is_empty() {
+        let names: Vec<_> = others.iter().map(|subject| subject.name()).collect();
+        return Err(refused(&format!("--only names nothing that is measured here: {}", names.join(", "))));
+    }
+    Ok(wanted)
 }
 
 /// Cores of the workers: the first one and those that follow, without the generator's.
@@ -331,22 +331,6 @@ impl Bench<'_> {
         trial.run(&Control::new(1))
     }
 
-    /// The rate of one subject as a part of another one's, for each number of entries and size of frames.
-    fn ratios(&self, ours: Subject, other: Subject) -> Vec<(u64, f64)> {
-        let find = |subject: Subject, of: &Figure| {
-            self.figures.iter().find(|figure| {
-                figure.subject == subject
-                    && figure.sizes == of.sizes
-                    && (figure.n_entries == of.n_entries || !subject.has_table())
-            })
-        };
-        let own = self.figures.iter().filter(|figure| figure.subject == ours && figure.sizes == "64");
-        own.filter_map(|figure| {
-            Some((u64::from(figure.n_entries), figure.flood[0] / find(other, figure)?.flood[0]))
-        })
-        .collect()
-    }
-
     fn goals(&self) -> Vec<Judged> {
         let mut goals = Vec::new();
         // They are those of a layer-2 switch with one worker.
@@ -368,8 +352,10 @@ impl Bench<'_> {
             ("dpdk to testpmd", Subject::SidingDpdk, Subject::TestpmdShared, 0.8),
             ("dpdk to ovs dpdk", Subject::SidingDpdk, Subject::OvsDpdk, 1.5),
         ];
-        for (name, ours, other, limit) in pairs {
-            judge(name, self.ratios(ours, other), Goal::AtLeast(limit));
+        let of_64 = self.figures.iter().filter(|figure| figure.sizes == "64");
+        let rates: Vec<_> = of_64.map(|figure| (figure.subject, figure.n_entries, figure.flood[0])).collect();
+        for (name, ours, other, limit) in pairs.into_iter().chain(MEMIF_GOALS) {
+            judge(name, ratios(&rates, ours, other), Goal::AtLeast(limit));
         }
         if self.place.medium != MediumArg::Veth {
             let ours = self.figures.iter().filter(|figure| figure.subject == Subject::SidingDpdk);
@@ -423,20 +409,8 @@ impl Bench<'_> {
         }
         let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
         rows.extend(self.figures.iter().map(Figure::cells));
-        let mut text = format!(
-            "Packets through two ports over {medium}, program {}\n\n{}",
-            self.args.program.name(),
-            report::aligned(&rows)
-        );
-        if !goals.is_empty() {
-            let head = ["goal", "entries", "value", "wanted", ""].map(str::to_owned).to_vec();
-            let rows: Vec<_> = std::iter::once(head).chain(goals.iter().map(Judged::cells)).collect();
-            text += &format!("\n{}", report::aligned(&rows));
-        }
-        for sentence in self.absent.iter().chain(&notes) {
-            text += &format!("\n{sentence}");
-        }
-        output::out(&(text + "\n"));
+        let title = format!("Packets through two ports over {medium}, program {}", self.args.program.name());
+        output::out(&outcome::text(&title, &rows, &goals, self.absent.iter().chain(&notes)));
         Ok(())
     }
 }

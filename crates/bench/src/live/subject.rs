@@ -8,7 +8,7 @@ use packet_io::XdpForwarder;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use traffic::Mac;
@@ -16,6 +16,7 @@ use traffic::Mac;
 const HEADERS: (&str, &str) = ("headers.p4", include_str!("../../programs/headers.p4"));
 const BMV2_JSON: &str = include_str!("../../peers/bmv2_l2_json.py");
 
+pub(super) const TESTPMD: &str = "dpdk-testpmd";
 const BMV2: &str = "simple_switch";
 /// Numbers of actions that the script gives.
 const BMV2_NO_ACTION: u32 = 1;
@@ -28,6 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(super) enum Subject {
     SidingXdp,
     SidingPacket,
+    SidingMemif,
     SidingDpdk,
     TestpmdXdp,
     TestpmdPacket,
@@ -67,7 +69,9 @@ impl Subject {
                 Subject::OvsUserspace,
                 Subject::Bmv2,
             ],
-            MediumArg::Memif => &[Subject::SidingDpdk, Subject::TestpmdShared, Subject::OvsDpdk],
+            MediumArg::Memif => {
+                &[Subject::SidingMemif, Subject::SidingDpdk, Subject::TestpmdShared, Subject::OvsDpdk]
+            }
             MediumArg::Vhost => &[Subject::SidingDpdk, Subject::TestpmdShared, Subject::OvsDpdk],
         }
     }
@@ -76,6 +80,7 @@ impl Subject {
         match self {
             Subject::SidingXdp => "siding afxdp",
             Subject::SidingPacket => "siding afpacket",
+            Subject::SidingMemif => "siding memif",
             Subject::SidingDpdk => "siding dpdk",
             Subject::TestpmdXdp => "testpmd net_af_xdp",
             Subject::TestpmdPacket => "testpmd net_af_packet",
@@ -101,6 +106,7 @@ impl Subject {
         match self {
             Subject::SidingXdp
             | Subject::SidingPacket
+            | Subject::SidingMemif
             | Subject::SidingDpdk
             | Subject::OvsUserspace
             | Subject::OvsDpdk => true,
@@ -135,7 +141,7 @@ impl Subject {
         }
     }
 
-    pub(super) fn log(self, place: &Place) -> std::path::PathBuf {
+    pub(super) fn log(self, place: &Place) -> PathBuf {
         place.dir.join(format!("{}.log", self.name().replace(' ', "-")))
     }
 
@@ -145,37 +151,92 @@ impl Subject {
         let mut running = Running::default();
         let near = [0, 1].map(|i| task.place.near_interface(i));
         match self {
-            Subject::SidingXdp => siding(task, near.map(|near| format!("afxdp:{near}")), &log, &mut running)?,
-            Subject::SidingPacket => siding(task, near, &log, &mut running)?,
+            Subject::SidingXdp => {
+                siding(task, &near.map(|near| format!("afxdp:{near}")), &log, &mut running)?
+            }
+            Subject::SidingPacket => siding(task, &near, &log, &mut running)?,
+            Subject::SidingMemif => {
+                let ports = [0, 1].map(|i| format!("memif:{},role=server", task.place.socket(i).display()));
+                siding(task, &ports, &log, &mut running)?;
+            }
             Subject::SidingDpdk => {
-                siding(task, [0, 1].map(|i| task.place.near(i)), &log, &mut running)?;
+                siding(task, &[0, 1].map(|i| task.place.near(i)), &log, &mut running)?;
             }
             Subject::TestpmdXdp if task.cores.len() > 1 => {
                 return Err("its driver sees one queue of an interface of the kernel's veth".to_owned());
             }
-            Subject::TestpmdXdp => testpmd(task, "net_af_xdp", &log, &mut running)?,
-            Subject::TestpmdPacket => testpmd(task, "net_af_packet", &log, &mut running)?,
-            Subject::TestpmdShared => testpmd(task, "", &log, &mut running)?,
+            Subject::TestpmdXdp | Subject::TestpmdPacket | Subject::TestpmdShared => {
+                let driver = match self {
+                    Subject::TestpmdXdp => "net_af_xdp",
+                    Subject::TestpmdPacket => "net_af_packet",
+                    _ => "",
+                };
+                let devices = [0, 1].map(|i| task.place.near_device(i, driver));
+                let mut command = Command::new(TESTPMD);
+                testpmd(&mut command, task, &devices, &["--auto-start"], &log, &mut running)?;
+            }
             Subject::Bridge => bridge(task, &mut running)?,
             Subject::XdpForwarder => {
                 let [first, second] = &near;
                 let forwarder = XdpForwarder::between([first, second]).map_err(|error| error.to_string())?;
                 running.forwarder = Some(forwarder);
             }
-            Subject::OvsUserspace | Subject::OvsDpdk => ovs(self, task, &log, &mut running)?,
+            Subject::OvsUserspace | Subject::OvsDpdk => {
+                ovs(self, task, &self.ovs_ports(task), &log, &mut running)?;
+            }
             Subject::Bmv2 => bmv2(task, &log, &mut running)?,
         }
         Ok(running)
     }
+
+    fn ovs_ports(self, task: &Task<'_>) -> [OvsPort; 2] {
+        [0, 1].map(|i| {
+            let place = task.place;
+            match (self, place.medium) {
+                (Subject::OvsDpdk, MediumArg::Memif) => {
+                    OvsPort::memif(i, &place.near_device(i, ""), self.n_queues(task))
+                }
+                (Subject::OvsDpdk, _) => {
+                    let socket = place.socket(i);
+                    let name = socket.file_name().map(|name| name.to_string_lossy().into_owned());
+                    OvsPort { name: name.unwrap_or_default(), words: vec!["type=dpdkvhostuser".to_owned()] }
+                }
+                _ => OvsPort { name: place.near_interface(i), words: Vec::new() },
+            }
+        })
+    }
 }
 
-fn siding(task: &Task<'_>, ports: [String; 2], log: &Path, running: &mut Running) -> Result<(), String> {
+/// A port of Open vSwitch and the settings of its interface.
+#[derive(Debug)]
+pub(super) struct OvsPort {
+    pub(super) name: String,
+    pub(super) words: Vec<String>,
+}
+
+impl OvsPort {
+    pub(super) fn memif(i: usize, device: &str, n_queues: usize) -> OvsPort {
+        let words = vec![
+            "type=dpdk".to_owned(),
+            format!("options:dpdk-devargs={device}"),
+            format!("options:n_rxq={n_queues}"),
+        ];
+        OvsPort { name: format!("memif{i}"), words }
+    }
+}
+
+pub(super) fn siding(
+    task: &Task<'_>,
+    ports: &[String],
+    log: &Path,
+    running: &mut Running,
+) -> Result<(), String> {
     let switch = OwnSwitch {
         dir: &task.place.dir,
         program: task.program.text(),
         includes: &[HEADERS],
         entries: &task.program.entries(task.n_entries),
-        ports: &ports,
+        ports,
         cores: task.cores,
         optimise: task.optimise,
         options: &["--queues".to_owned(), task.cores.len().to_string()],
@@ -188,11 +249,18 @@ fn mask(cores: &[usize]) -> u128 {
     cores.iter().fold(0, |mask, core| mask | 1u128 << core.min(&127))
 }
 
-fn testpmd(task: &Task<'_>, driver: &str, log: &Path, running: &mut Running) -> Result<(), String> {
+/// Starts testpmd between two devices; `command` is its name, perhaps behind a program that starts it.
+pub(super) fn testpmd(
+    command: &mut Command,
+    task: &Task<'_>,
+    devices: &[String; 2],
+    options: &[&str],
+    log: &Path,
+    running: &mut Running,
+) -> Result<(), String> {
     let list: Vec<String> =
         std::iter::once(&task.other_core).chain(task.cores).map(usize::to_string).collect();
     let (cores, n) = (list.join(","), task.cores.len());
-    let mut command = Command::new("dpdk-testpmd");
     command.args(["-l", &cores, "--main-lcore", &task.other_core.to_string(), "--no-pci", "--no-telemetry"]);
     if has_huge_pages() {
         command.arg("--in-memory");
@@ -200,10 +268,11 @@ fn testpmd(task: &Task<'_>, driver: &str, log: &Path, running: &mut Running) -> 
         command.args(["--no-huge", "-m", "256", "--file-prefix", &format!("peer{}", std::process::id())]);
     }
     command
-        .args(["--vdev", &task.place.near_device(0, driver), "--vdev", &task.place.near_device(1, driver)])
-        .args(["--", "--forward-mode=macswap", "--auto-start", "--total-num-mbufs=32768"])
+        .args(devices.iter().flat_map(|device| ["--vdev", device]))
+        .args(["--", "--forward-mode=macswap", "--total-num-mbufs=32768"])
+        .args(options)
         .args([format!("--nb-cores={n}"), format!("--rxq={n}"), format!("--txq={n}")]);
-    running.start(&mut command, log).map_err(|error| format!("{error} (package dpdk-dev)"))
+    running.start(command, log).map_err(|error| format!("{error} (package dpdk-dev)"))
 }
 
 /// Returns whether the system has huge pages for programs of DPDK.
@@ -229,7 +298,19 @@ fn bridge(task: &Task<'_>, running: &mut Running) -> Result<(), String> {
     run(Command::new("bridge").args(["-batch", "-"]), "bridge -batch -", &text)
 }
 
-fn ovs(subject: Subject, task: &Task<'_>, log: &Path, running: &mut Running) -> Result<(), String> {
+/// The socket that `ovs-appctl` asks.
+pub(super) fn ovs_control(dir: &Path) -> PathBuf {
+    dir.join("ovs-vswitchd.ctl")
+}
+
+/// Starts Open vSwitch with ports numbered from 1; the flows send to port 2.
+pub(super) fn ovs(
+    subject: Subject,
+    task: &Task<'_>,
+    ports: &[OvsPort],
+    log: &Path,
+    running: &mut Running,
+) -> Result<(), String> {
     if subject == Subject::OvsDpdk && !has_huge_pages() {
         return Err("it needs 512 MiB of huge pages: `sysctl vm.nr_hugepages=512`".to_owned());
     }
@@ -284,25 +365,15 @@ fn ovs(subject: Subject, task: &Task<'_>, log: &Path, running: &mut Running) -> 
             daemon = tool(&own.display().to_string());
         }
     }
-    daemon.arg(&remote).arg("--no-chdir");
+    let control = ovs_control(dir);
+    let _ = fs::remove_file(&control);
+    daemon.arg(&remote).arg("--no-chdir").arg(format!("--unixctl={}", control.display()));
     running.start(&mut daemon, log)?;
     vsctl(&["add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev", "fail-mode=secure"])?;
-    for (i, near) in (0..2).map(|i| (i, task.place.near_interface(i))) {
+    for (i, OvsPort { name, words }) in ports.iter().enumerate() {
         let number = format!("ofport_request={}", i + 1);
-        let queues = format!("options:n_rxq={}", subject.n_queues(task));
-        if subject == Subject::OvsDpdk && task.place.medium == MediumArg::Memif {
-            let device = format!("options:dpdk-devargs={}", task.place.near_device(i, ""));
-            let port = format!("memif{i}");
-            let words = ["type=dpdk", &device, &queues, &number];
-            vsctl(&[&["add-port", "br0", &port, "--", "set", "Interface", &port], &words[..]].concat())?;
-        } else if subject == Subject::OvsDpdk {
-            let port = task.place.socket(i);
-            let port = port.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            let words = ["type=dpdkvhostuser", &number];
-            vsctl(&[&["add-port", "br0", &port, "--", "set", "Interface", &port], &words[..]].concat())?;
-        } else {
-            vsctl(&["add-port", "br0", &near, "--", "set", "Interface", &near, &number])?;
-        }
+        let settings: Vec<&str> = words.iter().map(String::as_str).chain([number.as_str()]).collect();
+        vsctl(&[&["add-port", "br0", name, "--", "set", "Interface", name], &settings[..]].concat())?;
     }
     let file = dir.join("flows");
     write(&file, &task.program.openflow(task.n_entries))?;

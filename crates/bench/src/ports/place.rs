@@ -37,15 +37,19 @@ impl Place {
             }
             return Ok(());
         }
-        for (near, far) in (0..n_ports).map(|i| (self.near_interface(i), self.far_interface(i))) {
-            let _ = run(Command::new("ip").args(["link", "del", &near]), "ip link del", "");
-            let queues = format!("numrxqueues {0} numtxqueues {0}", self.n_queues);
-            ip(&format!("link add {near} {queues} type veth peer name {far} {queues}"))?;
-            for end in [&near, &far] {
-                // Nobody but the generator talks.
-                ip(&format!("link set dev {end} addrgenmode none arp off"))?;
-                ip(&format!("link set dev {end} up"))?;
-            }
+        (0..n_ports).try_for_each(|i| self.make_interface(i))
+    }
+
+    /// Makes a new pair of interfaces, whatever the medium is.
+    pub fn make_interface(&self, i: usize) -> Result<(), Exit> {
+        let (near, far) = (self.near_interface(i), self.far_interface(i));
+        let _ = run(Command::new("ip").args(["link", "del", &near]), "ip link del", "");
+        let queues = format!("numrxqueues {0} numtxqueues {0}", self.n_queues);
+        ip(&format!("link add {near} {queues} type veth peer name {far} {queues}"))?;
+        for end in [&near, &far] {
+            // Nobody but the generator talks.
+            ip(&format!("link set dev {end} addrgenmode none arp off"))?;
+            ip(&format!("link set dev {end} up"))?;
         }
         Ok(())
     }
@@ -56,7 +60,7 @@ impl Place {
     }
 
     /// The other end of that interface, at the generator or sink.
-    fn far_interface(&self, i: usize) -> String {
+    pub fn far_interface(&self, i: usize) -> String {
         format!("g{i}")
     }
 
