@@ -102,6 +102,9 @@ pub struct BenchLiveArgs {
     /// Search the highest rate without loss (RFC 2544), too, and measure delays at half of it
     #[arg(long)]
     pub zero_loss: bool,
+    /// With --over memif: let 256 packets circulate in the switch, so that nothing else limits their rate
+    #[arg(long, conflicts_with = "zero_loss")]
+    pub circulate: bool,
     #[command(flatten)]
     pub measure: MeasureArgs,
 }

@@ -45,6 +45,18 @@ fn the_kernel_forwards_beside_the_switch() {
 }
 
 #[test]
+fn packets_circulate_without_a_generator() {
+    let args = ["live", "--over", "memif", "--circulate", "--trial", "0.2", "--only", "siding memif"];
+    let Some(value) = report(&[&args[..], &["--entries", "3,1000"]].concat()) else { return };
+    assert_eq!(value["absent"], serde_json::json!([]), "{value}");
+    assert_eq!(value["circulate"], true);
+    let figures = value["figures"].as_array().unwrap();
+    let entries: Vec<_> = figures.iter().filter_map(|figure| figure["entries"].as_u64()).collect();
+    assert_eq!(entries, [3, 1000], "{value}");
+    assert!(figures.iter().all(|figure| figure["packets_per_s"].as_f64().unwrap() > 0.0), "{value}");
+}
+
+#[test]
 fn asynchronous_blocks_are_measured_over_ports_beside_memory() {
     let Some(value) = report(&["async", "--figure", "5", "--over", "veth", "--trial", "0.02"]) else {
         return;
@@ -75,12 +87,15 @@ fn asynchronous_blocks_are_measured_over_ports_beside_memory() {
 
 #[test]
 fn options_that_do_not_fit_are_refused() {
-    let refused: [(&[&str], &str); 5] = [
+    let refused: [(&[&str], &str); 8] = [
         (&["async", "--figure", "3", "--over", "veth"], "--over is for --figure 5 and --figure 6"),
         (&["async", "--figure", "5", "--trial", "1"], "--trial is for --over"),
         (&["async", "--figure", "5", "--over", "veth", "--trial", "0.001"], "it can be 0.02 to 600"),
         (&["async", "--over", "veth"], "--figure"),
         (&["live", "--program", "nat", "--only", "bmv2"], "siding afxdp, siding afpacket, ovs userspace"),
+        (&["live", "--circulate"], "add --over memif"),
+        (&["live", "--circulate", "--over", "memif", "--size", "imix"], "leave --size out"),
+        (&["live", "--circulate", "--over", "memif", "--zero-loss"], "cannot be used with"),
     ];
     let has_two_cores = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
     for (args, why) in refused.into_iter().filter(|(args, _)| has_two_cores || args[0] != "async") {

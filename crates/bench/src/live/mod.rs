@@ -1,9 +1,10 @@
 //! `siding bench live`: packets through two ports of a switch in a process of its own, beside other programs in its place.
 //!
 //! Generator and sink share a thread and a core; what is measured has others. Everything is in one network namespace. Before a
-//! subject is measured, `check` looks at the packets that it lets through.
+//! subject is measured, `check` looks at the packets that it lets through. `circulate` measures without a generator.
 
 mod check;
+mod circulate;
 mod outcome;
 mod program;
 mod subject;
@@ -13,6 +14,7 @@ use crate::frontend::median;
 use crate::harness::{Goal, Judged};
 use crate::ports::{Pair, Place, Running};
 use crate::report;
+use circulate::Circulation;
 use console::output::{self, Exit};
 use outcome::{MEMIF_GOALS, ratios};
 use serde_json::{Value, json};
@@ -68,6 +70,9 @@ fn measure(args: &BenchLiveArgs) -> Result<(), Exit> {
     if args.measure.svg.is_some() {
         return Err(refused("--svg is for benchmarks along an axis: this one compares programs"));
     }
+    if let Some(why) = circulate::refusal(args) {
+        return Err(refused(&why));
+    }
     let quick = args.measure.quick;
     let sizes = match (args.sizes.as_slice(), quick) {
         ([], true) => vec!["64"],
@@ -94,6 +99,12 @@ fn measure(args: &BenchLiveArgs) -> Result<(), Exit> {
     })?;
     let place = Place::enter(args.over, dir.path(), cores.len())?;
     let trial = Duration::from_secs_f64(trial);
+    if args.circulate {
+        let mut circulation = Circulation::new(args, &place, &cores, trial);
+        circulation.measure(&entries, &subjects)?;
+        circulation.show();
+        return Ok(());
+    }
     let mut bench = Bench { args, place, cores, trial, figures: Vec::new(), absent: Vec::new() };
     for (i, n_entries) in entries.iter().enumerate() {
         for subject in subjects.iter().filter(|subject| i == 0 || subject.has_table()) {

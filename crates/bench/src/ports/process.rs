@@ -3,6 +3,7 @@
 use crate::network::run;
 use packet_io::XdpForwarder;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -49,6 +50,13 @@ impl Running {
         let program = command.get_program().to_string_lossy().into_owned();
         self.children.push(command.spawn().map_err(|error| format!("cannot start {program}: {error}"))?);
         Ok(())
+    }
+
+    /// Writes a line to the input of the process that was started last.
+    pub fn say(&mut self, line: &str) -> Result<(), String> {
+        let input = self.children.last_mut().and_then(|child| child.stdin.as_mut());
+        let input = input.ok_or("nothing has been started")?;
+        writeln!(input, "{line}").map_err(|error| format!("cannot write `{line}` to its input: {error}"))
     }
 }
 

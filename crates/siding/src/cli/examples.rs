@@ -638,7 +638,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         "bench live",
         &[
             ("siding bench live --quick", "over veth: this switch, testpmd, the kernel's bridge"),
-            ("siding bench live --over memif --json", "through shared memory"),
+            ("siding bench live --over memif --circulate", "no generator"),
             ("siding bench live --program nat --zero-loss", "address translation, rates without loss"),
             ("siding bench live --only siding --size 64 --entries 10", "this switch alone"),
         ],
