@@ -40,6 +40,8 @@ pub struct FlowOptions {
     pub seed: u64,
     pub src_mac: Range<Mac>,
     pub dst_mac: Range<Mac>,
+    /// `dst_mac` is that of the flow's number and not a digit: each station has addresses of its own.
+    pub has_stations: bool,
     pub vlan: Option<Vlan>,
     /// Both of one IP version.
     pub src_ip: Range<IpAddr>,
@@ -71,6 +73,7 @@ impl FlowOptions {
             seed: 0,
             src_mac: Range::single(Mac([2, 0, 0, 0, 0, 1])),
             dst_mac: Range::single(Mac([2, 0, 0, 0, 0, 2])),
+            has_stations: false,
             vlan: None,
             src_ip: range(src_ip, 64).unwrap_or(Range::single(src_ip)),
             dst_ip: Range::single(dst_ip),
@@ -91,7 +94,7 @@ impl FlowOptions {
             self.src_port.n(),
             self.src_ip.n(),
             self.dst_port.n(),
-            self.dst_mac.n(),
+            if self.has_stations { 1 } else { self.dst_mac.n() },
             self.src_mac.n(),
         ];
         digits.into_iter().fold(1, u64::saturating_mul)
@@ -160,7 +163,11 @@ impl FlowOptions {
         let src_port = self.src_port.at(digit(self.src_port.n()));
         let src_ip = self.src_ip.at(digit(self.src_ip.n()));
         let dst_port = self.dst_port.at(digit(self.dst_port.n()));
-        let dst_mac = self.dst_mac.at(digit(self.dst_mac.n()));
+        let dst_mac = match self.has_stations {
+            true => u64::from(flow) % self.dst_mac.n(),
+            false => digit(self.dst_mac.n()),
+        };
+        let dst_mac = self.dst_mac.at(dst_mac);
         let src_mac = self.src_mac.at(digit(self.src_mac.n()));
         let mut header = FlowHeader::default();
         header.macs[..6].copy_from_slice(&dst_mac.0);
@@ -499,6 +506,10 @@ mod tests {
             .collect();
         assert_eq!(seen[..4], [(1, 100, 16), (2, 100, 16), (3, 100, 16), (1, 101, 16)]);
         assert_eq!(seen[6..8], [(1, 100, 17), (2, 100, 17)]);
+        let stations = FlowOptions { n_flows: 6, has_stations: true, ..flows.clone() };
+        let mut frames = Frames::new(&stations, &Sizes::fixed(64)).unwrap();
+        let macs: Vec<u8> = (0..4).map(|_| frame(&mut frames).0[5]).collect();
+        assert_eq!(macs, [16, 17, 16, 17]);
         let refused = |flows: FlowOptions, sizes: Sizes| Frames::new(&flows, &sizes).unwrap_err().to_string();
         let too_many = refused(FlowOptions { n_flows: 13, ..flows.clone() }, Sizes::fixed(64));
         assert!(too_many.contains("1 to 12; the ranges"), "{too_many}");

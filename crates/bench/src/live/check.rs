@@ -125,12 +125,12 @@ mod tests {
     fn frame_of(stream: u8, flow: u32) -> Vec<u8> {
         let mut bytes = [
             &[2, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 1, 8, 0][..],
-            &[0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0, 198, 18, 0, 1, 198, 19, 0, 1],
+            &[0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0, 198, 18, 0, 1, 10, 0, 0, 0],
             &[0xc0, 0, 0, 9, 0, 26, 0, 0],
             &[0; 18],
         ]
         .concat();
-        bytes[5] = flow as u8;
+        (bytes[5], bytes[33]) = (flow as u8, flow as u8);
         let signature =
             Signature { payload: traffic::Payload::Filled, time_ns: 1, seq: flow, stream, flow, flow_seq: 0 };
         signature.write(bytes.last_chunk_mut().unwrap());

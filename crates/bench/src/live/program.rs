@@ -249,9 +249,13 @@ impl LiveProgramArg {
             ..FlowOptions::ipv4()
         };
         Ok(match self {
-            LiveProgramArg::L2 => {
-                FlowOptions { dst_mac: Range::new(FIRST_STATION, station(n_entries - 1))?, ..base }
-            }
+            // Caches of Open vSwitch find flows by their addresses of layer 3: equal ones would be the worst case.
+            LiveProgramArg::L2 => FlowOptions {
+                dst_mac: Range::new(FIRST_STATION, station(n_entries - 1))?,
+                dst_ip: addresses(ROUTED, n_entries)?,
+                has_stations: true,
+                ..base
+            },
             LiveProgramArg::Router => {
                 let n_flows = n_entries * ROUTE_ADDRESSES;
                 FlowOptions { n_flows, dst_ip: addresses(ROUTED, n_flows)?, ..base }
@@ -292,7 +296,9 @@ impl LiveProgramArg {
             destination_port: SERVER_PORT,
         };
         match self {
-            LiveProgramArg::L2 => Headers { destination: station(flow), ..sent },
+            LiveProgramArg::L2 => {
+                Headers { destination: station(flow), destination_ip: after(ROUTED, flow), ..sent }
+            }
             LiveProgramArg::Router => Headers {
                 destination: neighbour(flow / ROUTE_ADDRESSES),
                 source: ROUTER_MAC,

@@ -133,6 +133,7 @@ impl TrafficFlowArgs {
             seed: self.seed,
             src_mac: self.src_mac.unwrap_or(defaults.src_mac),
             dst_mac: self.dst_mac.unwrap_or(defaults.dst_mac),
+            has_stations: false,
             vlan: self.vlan,
             src_ip: self.src_ip.unwrap_or(defaults.src_ip),
             dst_ip: self.dst_ip.unwrap_or(defaults.dst_ip),
