@@ -10,6 +10,7 @@ mod link;
 mod protocol;
 mod ring;
 
+use crate::buf::copy_packet;
 use crate::limits::JUMBO_BYTES_MAX;
 use crate::{BufPool, LinkState, PacketBuf, Port, PortError, PortId, PortStats};
 use link::{Link, LinkRing, OpenFailure, Shared};
@@ -487,7 +488,7 @@ fn put(ring: &Ring, regions: &[ring::Region], first: u16, n_free: u16, data: &[u
             return Err(Garbage);
         }
         // SAFETY: the slot's buffer has room for so many bytes, and is this end's until the index moves.
-        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr().add(at), to.as_ptr(), n_now) };
+        unsafe { copy_packet(data.as_ptr().add(at), to.as_ptr(), n_now) };
         at += n_now;
         n_used += 1;
         let flags = if at < data.len() { NEXT } else { 0 };

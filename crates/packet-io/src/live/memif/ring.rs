@@ -103,9 +103,9 @@ impl Drop for Region {
     }
 }
 
-/// A slot: a buffer in a region, and whether the packet goes on behind it.
+/// A slot: a buffer in a region, and whether the packet goes on behind it. In memory the members follow each other in this order,
+/// little end first.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
 pub(super) struct Slot {
     pub flags: u16,
     pub region: u16,
@@ -186,7 +186,7 @@ impl Ring {
         self.index(FLAGS_OFFSET).load(Ordering::Relaxed) & NO_EVENTS == 0
     }
 
-    fn slot(&self, n: u16) -> NonNull<Slot> {
+    fn slot(&self, n: u16) -> NonNull<[u64; 2]> {
         let n = usize::from(n & (self.size() - 1));
         // SAFETY: inside of the ring, as `open` and `Layout` see to.
         unsafe { self.first.add(SLOTS_OFFSET + n * SLOT_BYTES).cast() }
@@ -194,14 +194,23 @@ impl Ring {
 
     #[inline]
     pub(super) fn read(&self, n: u16) -> Slot {
-        // SAFETY: aligned and inside of the ring; any bytes are a slot.
-        unsafe { self.slot(n).read_volatile() }
+        // SAFETY: inside of the ring, and aligned, as rings and regions are.
+        let [low, high] = unsafe { self.slot(n).read_volatile() };
+        Slot {
+            flags: low as u16,
+            region: (low >> 16) as u16,
+            length: (low >> 32) as u32,
+            offset: high as u32,
+            metadata: (high >> 32) as u32,
+        }
     }
 
     #[inline]
     pub(super) fn write(&self, n: u16, slot: Slot) {
+        let Slot { flags, region, length, offset, metadata } = slot;
+        let low = u64::from(flags) | u64::from(region) << 16 | u64::from(length) << 32;
         // SAFETY: as above.
-        unsafe { self.slot(n).write_volatile(slot) }
+        unsafe { self.slot(n).write_volatile([low, u64::from(offset) | u64::from(metadata) << 32]) }
     }
 
     /// The buffer of a slot and its length; `None` if it is not inside of a region. In own memory the place does not depend on what is
