@@ -74,7 +74,7 @@ impl Place {
         let socket = self.socket(i).display().to_string();
         match self.medium {
             MediumArg::Veth => format!("afxdp:{}", self.far_interface(i)),
-            MediumArg::Memif => format!("dpdk:net_memif{i},role=client,socket={socket},socket-abstract=no"),
+            MediumArg::Memif => format!("memif:{socket}"),
             MediumArg::Vhost => format!("dpdk:net_virtio_user{i},path={socket},queue_size=1024"),
         }
     }
