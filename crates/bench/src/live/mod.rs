@@ -390,7 +390,8 @@ impl Bench<'_> {
             format!(
                 "Rates are packets that arrive in a second while the generator sends as fast as it can; {delays}."
             ),
-            "Generator and sink share a core with what the kernel does for the packets that they send."
+            "Generator and sink share a core with what the kernel does for the packets that they send. `stalled` is the share of time in \
+             which this core did something else while delays were measured: packets were late for that reason."
                 .to_owned(),
             "A packet of each flow was looked at first: addresses, ports, time to live, checksums."
                 .to_owned(),
@@ -413,8 +414,10 @@ impl Bench<'_> {
             output::out(&format!("{value}\n"));
             return Ok(());
         }
-        let mut head =
-            vec!["", "entries", "frame", "M/s", "least", "most", "offered", "p50 us", "p99 us", "p99.9 us"];
+        let mut head = vec![
+            "", "entries", "frame", "M/s", "least", "most", "offered", "p50 us", "p99 us", "p99.9 us",
+            "stalled",
+        ];
         if self.args.zero_loss {
             head.insert(7, "no loss");
         }
@@ -461,12 +464,21 @@ impl Figure {
             us(latency.map(|l| l.p50_ns)),
             us(latency.map(|l| l.p99_ns)),
             us(latency.map(|l| l.p999_ns)),
+            stalled(&self.half),
         ];
         if let Some(zero_loss) = self.zero_loss {
             cells.insert(7, zero_loss.map_or_else(|| "-".to_owned(), m));
         }
         cells
     }
+}
+
+/// The share of a trial in which the core of generator and sink did something else. Packets that wait for it are late, whatever the
+/// switch did.
+fn stalled(totals: &Totals) -> String {
+    let sent_s = totals.n_sent as f64 / totals.sent_packets_per_s;
+    let stalled_s = totals.stalls.stalled_ns as f64 / 1e9;
+    if sent_s > 0.0 { format!("{:.1} %", 100.0 * stalled_s / sent_s) } else { String::new() }
 }
 
 #[cfg(test)]
@@ -501,5 +513,9 @@ mod tests {
         figure.zero_loss = Some(None);
         assert_eq!(figure.json(LiveProgramArg::Nat)["zero_loss_packets_per_s"], Value::Null);
         assert_eq!(figure.cells()[7], "-");
+        assert_eq!(stalled(&figure.half), "");
+        figure.half = Totals { n_sent: 500, sent_packets_per_s: 1000.0, ..Totals::default() };
+        figure.half.stalls.stalled_ns = 5_000_000;
+        assert_eq!(stalled(&figure.half), "1.0 %");
     }
 }
