@@ -106,8 +106,9 @@ impl PortKind {
             | PortKind::Other(name) => name.clone(),
             PortKind::Dpdk(device) => dpdk_device(device).to_owned(),
             PortKind::Memif(options) => {
-                let name = options.socket.rsplit('/').next().unwrap_or_default();
-                format!("memif-{}-{}", name.trim_start_matches('@'), options.id)
+                let path = options.socket.trim_start_matches(['@', '/']).replace('/', "-");
+                let end = if options.is_server { "server" } else { "client" };
+                format!("memif-{path}-{}-{end}", options.id)
             }
             PortKind::File(path) => {
                 path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
@@ -267,12 +268,14 @@ mod tests {
             "5@tap:tap0",
             "6@dpdk:net_memif0,role=server,socket=/run/m",
             "7@file:dir/name",
-            "8@memif:/run/m.sock,role=server,id=3,secret=x,rsize=11,bsize=4096",
+            "8@memif:/run/m.sock,role=server,id=3,rsize=11,bsize=4096",
             "9@memif:@name",
         ] {
             let spec = PortSpec::parse(text).unwrap();
             assert_eq!(format!("{}@{}", spec.number, spec.kind), text);
         }
+        let secret = PortSpec::parse("0@memif:/m,secret=x").unwrap();
+        assert_eq!(secret.kind.to_string(), "memif:/m,secret=***");
         let packet = PortSpec::parse("0@afpacket:veth0").unwrap();
         assert_eq!(packet.kind, PortKind::Interface("veth0".to_owned()));
     }
@@ -290,6 +293,7 @@ mod tests {
             ("0@tap:tap0,x", "`tap:tap0,x`: only afxdp, memif and dpdk ports have options"),
             ("0@memif:", "memif ports need the path of a socket: memif:/run/m.sock,role=server"),
             ("0@memif:/m,rsize=15", "memif: rsize is `15`; it can be 1 to 14"),
+            ("0@memif:/m,id=1,id=2", "memif: id is there twice"),
             ("0@memif:/m,role=master", "memif: role is `master`; it can be server or client"),
             (
                 "0@memif:/m,fast",

@@ -877,7 +877,11 @@ impl Shared {
         let enabled = links.iter().flatten().filter(|(_, _, is_enabled)| *is_enabled);
         for (port, link) in plane.links.see(enabled.map(|(port, link, _)| (*port, *link))) {
             let name = plane.ports.get(&port).map_or_else(String::new, |entry| entry.kind.to_string());
-            warning::add(&mut lock(&self.warnings), Warning::LinkChanged { port, name, link });
+            let reason = match link {
+                LinkState::Up => None,
+                _ => self.on_all(move |worker| worker.down_reason(port))?.into_iter().flatten().next(),
+            };
+            warning::add(&mut lock(&self.warnings), Warning::LinkChanged { port, name, link, reason });
         }
         let is_down = |(number, link, is_enabled): (u32, LinkState, bool)| {
             (link != LinkState::Up || !is_enabled).then_some(number)

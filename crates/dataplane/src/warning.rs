@@ -10,7 +10,13 @@ pub enum Warning {
     /// The packets of a port are no longer captured.
     CaptureEnded { port: u32, error: String },
     /// A port has lost its link, or has one again.
-    LinkChanged { port: u32, name: String, link: LinkState },
+    LinkChanged {
+        port: u32,
+        name: String,
+        link: LinkState,
+        /// Why there is none, if the port knows.
+        reason: Option<String>,
+    },
 }
 
 impl fmt::Display for Warning {
@@ -19,13 +25,14 @@ impl fmt::Display for Warning {
             Warning::CaptureEnded { port, error } => {
                 write!(f, "packets of port {port} are no longer captured: {error}")
             }
-            Warning::LinkChanged { port, name, link } => {
+            Warning::LinkChanged { port, name, link, reason } => {
                 let what = match link {
-                    LinkState::Up => "has a link again",
+                    LinkState::Up => "has a link",
                     LinkState::Down => "has no link",
                     LinkState::Gone => "is gone; its packets are dropped until it comes back",
                 };
-                write!(f, "port {port} ({name}) {what}")
+                write!(f, "port {port} ({name}) {what}")?;
+                reason.iter().try_for_each(|reason| write!(f, ": {reason}"))
             }
         }
     }
@@ -84,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_last_change_of_a_link_is_kept() {
-        let change = |port, link| Warning::LinkChanged { port, name: "veth0".to_owned(), link };
+        let change = |port, link| Warning::LinkChanged { port, name: "veth0".to_owned(), link, reason: None };
         let mut warnings = Vec::new();
         for link in [Down, Up, Gone] {
             add(&mut warnings, change(1, link));
@@ -92,6 +99,6 @@ mod tests {
         }
         assert_eq!(warnings, [change(1, Gone), change(2, Down)]);
         let texts: Vec<String> = [Down, Up].map(|link| change(1, link).to_string()).into();
-        assert_eq!(texts, ["port 1 (veth0) has no link", "port 1 (veth0) has a link again"]);
+        assert_eq!(texts, ["port 1 (veth0) has no link", "port 1 (veth0) has a link"]);
     }
 }

@@ -38,6 +38,11 @@ impl Worker {
         self.ports.iter().map(|port| (port.number, port.port.link_state(), port.is_enabled)).collect()
     }
 
+    /// Why a queue of the port has no link, if it knows.
+    pub(crate) fn down_reason(&self, number: u32) -> Option<String> {
+        self.ports.iter().filter(|port| port.number == number).find_map(|port| port.port.down_reason())
+    }
+
     pub(crate) fn add_past(&mut self, totals: &Totals) {
         self.past.add(totals);
     }

@@ -122,6 +122,41 @@ fn a_full_ring_and_unfit_packets_are_counted() {
 }
 
 #[test]
+fn packets_that_no_ring_can_hold_are_too_long() {
+    let dir = Dir::new("long");
+    let mut ends = pair(&dir, |options| (options.log2_ring_size, options.buffer_bytes) = (1, 64));
+    for (from, to) in [(0, 1), (1, 0)] {
+        ends[from].port.set_back_pressure(true);
+        let sent = [packet(0, 1500), packet(1, 129), packet(2, 128)];
+        assert_eq!(ends[from].send(&sent), 1);
+        assert!(ends[to].receive_n(1, |_| true) == sent[2..]);
+        let stats = ends[from].port.stats();
+        assert_eq!((stats.tx_packets, stats.tx_too_long, stats.tx_dropped()), (1, 2, 2));
+        ends[from].assert_all_buffers_are_back();
+    }
+}
+
+#[test]
+fn both_ends_have_as_many_queues() {
+    let dir = Dir::new("fewer");
+    let open_two = |options| {
+        let queues = MemifPort::open_queues(PortId(7), options, 2).unwrap();
+        queues.into_iter().map(Driven::new).collect::<Vec<_>>()
+    };
+    let mut server = open(MemifOptions::server(dir.socket()));
+    let mut clients = open_two(MemifOptions::client(dir.socket()));
+    wait_for_problem(&mut clients[0], &mut server, "the server has 1 of 2 queues (--queues)");
+    drop((server, clients));
+    let mut servers = open_two(MemifOptions::server(dir.socket()));
+    let mut client = open(MemifOptions::client(dir.socket()));
+    wait_for_problem(
+        &mut client,
+        &mut servers[0],
+        "the peer has disconnected: the client has 1 of 2 queues (--queues)",
+    );
+}
+
+#[test]
 fn queues_are_separate_and_wait_for_input() {
     let dir = Dir::new("queues");
     let open = |options| {
@@ -354,7 +389,7 @@ fn hostile_handshakes_are_refused() {
         (&|client| client.add_region(1, 1 << 20, Some(&sealed)), "Invalid region index"),
         (
             &|client| client.add_region(0, 1 << 20, Some(&open_file)),
-            "a region that is not sealed against shrinking",
+            "a region that is not sealed against shrinking (with DPDK: leave out zero-copy=yes)",
         ),
         (
             &|client| client.add_region(0, 2 << 20, Some(&sealed)),
@@ -363,7 +398,10 @@ fn hostile_handshakes_are_refused() {
         (&|client| client.add_region(0, 0, Some(&sealed)), "a region of 0 bytes in a file of 1048576"),
         (&|client| client.add_ring((1, 0, 0, 0, 10), None), "Missing interrupt fd"),
         (&|client| client.add_ring((1, 0, 0, 0, 10), Some(&event())), "Wrong ring"),
-        (&|client| client.add_ring((1, 1, 0, 0, 10), Some(&event())), "Invalid ring index"),
+        (
+            &|client| client.add_ring((1, 1, 0, 0, 10), Some(&event())),
+            "Invalid ring index 1: this end has 1 queues",
+        ),
         (&|client| client.add_ring((1, 0, 0, 0, 15), Some(&event())), "Invalid ring size"),
         (&|client| client.add_ring((1, 0, 0, 0, 10), Some(&pipe)), "The interrupt fd is no eventfd"),
         (&|client| client.say(7, &[], None), "Unexpected message Connected"),

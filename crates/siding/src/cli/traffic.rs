@@ -62,7 +62,9 @@ pub struct TrafficPort {
 
 impl TrafficPort {
     fn parse(text: &str) -> Result<TrafficPort, String> {
-        let (number, kind) = match text.split_once('@') {
+        // An abstract socket has an `@` in its name.
+        let numbered = text.split_once('@').filter(|_| !text.starts_with("memif:"));
+        let (number, kind) = match numbered {
             Some((_, "null:")) => (text.split('@').next().and_then(|number| number.parse().ok()), None),
             Some(_) => {
                 let PortSpec { number, kind } = PortSpec::parse(text)?;

@@ -5,7 +5,7 @@
 
 use super::MemifOptions;
 use super::channel::{Address, Broken, Channel, ListeningSocket};
-use super::protocol::{LOG2_RING_SIZE_MAX, Message, N_REGIONS_MAX, N_RINGS_MAX, RingMessage, VERSION};
+use super::protocol::{LOG2_RING_SIZE_MAX, Message, N_REGIONS_MAX, RingMessage, VERSION};
 use super::ring::{Layout, Region, Ring};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+/// A server that has had no client yet.
+const WAITING: &str = "waits for a client";
 /// A client tries again after this time.
 const RETRY: Duration = Duration::from_millis(100);
 /// A connection that has not asked for a port by then is closed.
@@ -118,11 +120,12 @@ impl Shared {
             eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(OpenFailure::System)?;
         let address = Address::parse(&options.socket);
         let listener = if options.is_server { Some(Listener::at(&address)?) } else { None };
+        let problem = listener.as_ref().map(|_| WAITING.to_owned());
         let shared = Arc::new(Shared {
             options,
             n_queues,
             listener,
-            state: Mutex::default(),
+            state: Mutex::new(State { problem, ..State::default() }),
             generation: AtomicU64::new(0),
             never,
         });
@@ -286,6 +289,9 @@ impl Shared {
         let MemifOptions { log2_ring_size, buffer_bytes, id, secret, .. } = &self.options;
         let rings =
             [limits.max_to_server, limits.max_to_client].map(|max| self.n_queues.min(max.saturating_add(1)));
+        if let Some(n) = rings.into_iter().find(|n| *n < self.n_queues) {
+            return Err(self.too_few_queues("server", usize::from(n)));
+        }
         let log2_size = (*log2_ring_size).min(limits.max_log2_ring_size);
         let failed = |error: Errno| refusal(format!("Making memory for rings: {error}"));
         let layout = Layout::create(rings, log2_size, *buffer_bytes).map_err(failed)?;
@@ -305,6 +311,10 @@ impl Shared {
         let init = Message::Init { version: VERSION, id: *id, is_ethernet: true, secret: secret.clone() };
         channel.send(&init, &self.name(), None)?;
         Ok(Stage::Offering { link: Link { regions: vec![layout.region], rx, tx }, left })
+    }
+
+    fn too_few_queues(&self, peer: &str, n: usize) -> Refusal {
+        refusal(format!("the {peer} has {n} of {} queues (--queues)", self.n_queues))
     }
 
     /// The server takes over what the client describes.
@@ -327,7 +337,11 @@ impl Shared {
                 let event = file.ok_or_else(|| refusal("Missing interrupt fd"))?;
                 let rings = if ring.to_server { &mut to_server } else { &mut to_client };
                 if usize::from(ring.index) != rings.len() || ring.index >= self.n_queues {
-                    return Err(refusal("Invalid ring index"));
+                    let n = self.n_queues;
+                    return Err(refusal(format!(
+                        "Invalid ring index {}: this end has {n} queues",
+                        ring.index
+                    )));
                 }
                 if !(1..=LOG2_RING_SIZE_MAX).contains(&ring.log2_size) {
                     return Err(refusal("Invalid ring size"));
@@ -337,6 +351,10 @@ impl Shared {
                 }
                 let ring = Ring::open(&regions, &ring).ok_or_else(|| refusal("Wrong ring"))?;
                 rings.push(LinkRing { ring, event });
+            }
+            // Each worker sends on a ring of its own.
+            Message::Connect if to_client.len() < usize::from(self.n_queues) => {
+                return Err(self.too_few_queues("client", to_client.len()));
             }
             Message::Connect => {
                 channel.send(&Message::Connected, &self.name(), None)?;
@@ -364,6 +382,9 @@ impl Shared {
         };
         if let Some(why) = why {
             refuse(&channel, why);
+            if state.connection.is_none() {
+                state.problem = Some(format!("a client was refused: {why}"));
+            }
             return;
         }
         if channel.send(&Message::Ack, &self.name(), None).is_ok() {
@@ -433,16 +454,32 @@ impl Listener {
         Ok(listener)
     }
 
+    fn ports(&self) -> Vec<Arc<Shared>> {
+        lock(&self.ports).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Tells ports that have no client.
+    fn note(&self, problem: &str) {
+        for port in self.ports() {
+            let mut state = lock(&port.state);
+            if state.connection.is_none() {
+                state.problem = Some(problem.to_owned());
+            }
+        }
+    }
+
     fn tend(&self) {
         let Ok(mut pending) = self.pending.try_lock() else { return };
         while pending.len() < N_PENDING_MAX
             && let Some(channel) = self.socket.accept()
         {
+            // The client says later which port it wants.
+            let n_queues = self.ports().iter().map(|port| port.n_queues).max().unwrap_or(1);
             let hello = Message::Hello {
                 min_version: VERSION,
                 max_version: VERSION,
-                max_to_client: N_RINGS_MAX - 1,
-                max_to_server: N_RINGS_MAX - 1,
+                max_to_client: n_queues - 1,
+                max_to_server: n_queues - 1,
                 max_log2_ring_size: LOG2_RING_SIZE_MAX,
             };
             if channel.send(&hello, "", None).is_ok() {
@@ -456,10 +493,12 @@ impl Listener {
                 Ok(None) if since.elapsed() < HANDSHAKE_TIME => i += 1,
                 Ok(Some((Message::Init { version: VERSION, id, is_ethernet, secret }, _))) => {
                     let (channel, _) = pending.swap_remove(i);
-                    let find = |port: &Arc<Shared>| port.options.id == id;
-                    match lock(&self.ports).iter().filter_map(Weak::upgrade).find(find) {
+                    match self.ports().into_iter().find(|port| port.options.id == id) {
                         Some(port) => port.adopt(channel, &secret, is_ethernet),
-                        None => refuse(&channel, "ID not found"),
+                        None => {
+                            refuse(&channel, "ID not found");
+                            self.note(&format!("a client was refused: it asked for id={id}"));
+                        }
                     }
                 }
                 other => {

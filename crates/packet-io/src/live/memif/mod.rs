@@ -81,8 +81,13 @@ impl MemifOptions {
             return Err("memif ports need the path of a socket: memif:/run/m.sock,role=server".to_owned());
         }
         let mut options = MemifOptions::client(socket);
+        let mut names = Vec::new();
         for word in words {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            if names.contains(&name) {
+                return Err(format!("memif: {name} is there twice"));
+            }
+            names.push(name);
             let number = |min: u32, max: u32| match value.parse::<u32>() {
                 Ok(n) if (min..=max).contains(&n) => Ok(n),
                 _ => Err(format!("memif: {name} is `{value}`; it can be {min} to {max}")),
@@ -112,7 +117,7 @@ impl MemifOptions {
 }
 
 impl fmt::Display for MemifOptions {
-    /// In the form that [`parse`](MemifOptions::parse) reads.
+    /// In the form that [`parse`](MemifOptions::parse) reads, without the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let usual = MemifOptions::client("");
         let MemifOptions { socket, is_server, id, secret, log2_ring_size, buffer_bytes } = self;
@@ -124,7 +129,7 @@ impl fmt::Display for MemifOptions {
             write!(f, ",id={id}")?;
         }
         if !secret.is_empty() {
-            write!(f, ",secret={secret}")?;
+            write!(f, ",secret=***")?;
         }
         if *log2_ring_size != usual.log2_ring_size {
             write!(f, ",rsize={log2_ring_size}")?;
@@ -248,8 +253,8 @@ impl MemifPort {
         Ok(queues.pop().expect("as many ports as queues"))
     }
 
-    /// Opens a port with `n_queues` queues (1 to 256) in each direction, each for a worker. The peer spreads flows over them. A client can have fewer
-    /// if its server has; then the other queues receive nothing and send nothing.
+    /// Opens a port with `n_queues` queues (1 to 256) in each direction, each for a worker. The peer spreads flows over them, and
+    /// must have as many.
     pub fn open_queues(
         id: PortId,
         options: MemifOptions,
@@ -397,15 +402,17 @@ impl MemifPort {
         result
     }
 
-    /// Writes packets of `burst` into free slots; returns how many.
-    fn send(rings: &mut Rings, burst: &[PacketBuf]) -> Result<usize, Garbage> {
+    /// Writes packets of `burst` into free slots; returns how many, and whether the next one does not fit into an empty ring.
+    fn send(rings: &mut Rings, burst: &[PacketBuf]) -> Result<(usize, bool), Garbage> {
         let mut n_free = rings.n_free().ok_or(Garbage)?;
-        let Some((ring, next)) = &mut rings.tx else { return Ok(0) };
+        let Some((ring, next)) = &mut rings.tx else { return Ok((0, false)) };
+        let mut is_too_long = false;
         let mut n_sent = 0;
         for buf in burst {
             ring.prefetch(&rings.link.regions, next.wrapping_add(N_AHEAD));
             let n_used = put(ring, &rings.link.regions, *next, n_free, buf.data())?;
             if n_used == 0 {
+                is_too_long = n_free == ring.size();
                 break;
             }
             *next = next.wrapping_add(n_used);
@@ -414,7 +421,7 @@ impl MemifPort {
         }
         let own = if ring.is_own() { ring.head() } else { ring.tail() };
         own.store(*next, Ordering::Release);
-        Ok(n_sent)
+        Ok((n_sent, is_too_long))
     }
 
     /// Wakes a receiver that sleeps.
@@ -547,22 +554,31 @@ impl Port for MemifPort {
         if self.shared.generation() != self.seen {
             self.refresh();
         }
-        // A link that is gone has nobody to take packets.
-        let is_up = self.shared.generation() == self.seen;
-        let sent = match &mut self.rings {
-            Some(rings) if is_up => MemifPort::send(rings, burst),
-            Some(_) | None => Ok(0),
-        };
-        let n_sent = sent.unwrap_or_else(|Garbage| {
-            self.stats.tx_errors += 1;
-            self.abandon();
-            0
-        });
+        let mut n_sent = 0;
+        loop {
+            // A link that is gone has nobody to take packets.
+            let is_up = self.shared.generation() == self.seen;
+            let sent = match &mut self.rings {
+                Some(rings) if is_up => MemifPort::send(rings, burst),
+                Some(_) | None => Ok((0, false)),
+            };
+            let (n_now, is_too_long) = sent.unwrap_or_else(|Garbage| {
+                self.stats.tx_errors += 1;
+                self.abandon();
+                (0, false)
+            });
+            self.stats.tx_packets += n_now as u64;
+            self.stats.tx_bytes += burst[..n_now].iter().map(|buf| buf.len() as u64).sum::<u64>();
+            pool.give_back_many(burst, n_now);
+            n_sent += n_now;
+            if !is_too_long {
+                break;
+            }
+            self.stats.tx_too_long += 1;
+            pool.give_back_many(burst, 1);
+        }
         if n_sent > 0 {
             self.notify();
-            self.stats.tx_packets += n_sent as u64;
-            self.stats.tx_bytes += burst[..n_sent].iter().map(|buf| buf.len() as u64).sum::<u64>();
-            pool.give_back_many(burst, n_sent);
         }
         if burst.is_empty() {
             return Ok(n_sent);

@@ -71,7 +71,8 @@ impl Region {
             return Err(format!("a region of {n_bytes} bytes in a file of {there}"));
         }
         if !fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK)) {
-            return Err("a region that is not sealed against shrinking".to_owned());
+            return Err("a region that is not sealed against shrinking (with DPDK: leave out zero-copy=yes)"
+                .to_owned());
         }
         // Pages of other file systems can be taken away after the seal, and touching them would end the process.
         if !fstatfs(&file).is_ok_and(|found| found.f_type == TMPFS) {

@@ -334,9 +334,7 @@ fn check(args: &LiveArgs) -> Result<(), Exit> {
         if let Some(other) = args.ports[..i].iter().find(|other| other.kind.is_same_device(&spec.kind)) {
             output::error_line(&format!(
                 "{} is there twice, as port {} and {}",
-                spec.kind.name(),
-                other.number,
-                spec.number
+                spec.kind, other.number, spec.number
             ));
             return Err(Exit::Usage);
         }
@@ -506,13 +504,13 @@ fn tell_warnings(log: &mut Log<'_>, switch: &Switch) {
             Warning::CaptureEnded { port, error } => {
                 (LogLevel::Warn, "capture_ended", json!({ "port": port, "error": error }))
             }
-            Warning::LinkChanged { port, name, link } => {
+            Warning::LinkChanged { port, name, link, reason } => {
                 let (level, link) = match link {
                     LinkState::Up => (LogLevel::Info, "up"),
                     LinkState::Down => (LogLevel::Warn, "down"),
                     LinkState::Gone => (LogLevel::Warn, "gone"),
                 };
-                (level, "link", json!({ "port": port, "name": name, "link": link }))
+                (level, "link", json!({ "port": port, "name": name, "link": link, "reason": reason }))
             }
         };
         let text = if level == LogLevel::Warn { format!("warning: {warning}") } else { warning.to_string() };

@@ -15,6 +15,9 @@ use traffic::{
 /// How long ports may take until they have a link: clients of memif try once a second, network cards negotiate.
 const LINK_PATIENCE: Duration = Duration::from_secs(4);
 
+/// Time that a new link has before packets are sent.
+const LINK_SETTLE: Duration = Duration::from_millis(300);
+
 /// Time between two looks at links.
 const LINK_LOOK: Duration = Duration::from_millis(20);
 
@@ -84,10 +87,15 @@ impl Ports {
 
     fn wait_for_links(&mut self, signals: &Signals) {
         let begin = Instant::now();
+        let has_waited = !self.not_up().is_empty();
         while !self.not_up().is_empty() && begin.elapsed() < LINK_PATIENCE && !signals.is_end_wanted() {
             std::thread::sleep(LINK_LOOK);
             // An error comes back when the port is used.
             self.tx.iter_mut().chain(&mut self.rx).for_each(|port| drop(port.idle()));
+        }
+        if has_waited && self.not_up().is_empty() {
+            // A switch at the other end learns of the link, and takes the port into its groups.
+            std::thread::sleep(LINK_SETTLE);
         }
         let not_up = self.not_up();
         link_hints(&not_up).iter().for_each(|hint| output::warning_line(hint));

@@ -187,7 +187,8 @@ fn faults(text: &mut String, result: &TrialResult) {
 pub fn nothing_arrived(name: &str) -> String {
     format!(
         "nothing arrived at {name}: is the other end connected to it and up (ip -s link show), does the device between \
-         forward these MAC and IP addresses (--dst-mac, --dst-ip), and is this the right port?"
+         forward these MAC and IP addresses (--dst-mac, --dst-ip), and is this the right port? A switch of Siding tells \
+         with `siding ctl show drops` what it has dropped"
     )
 }
 
