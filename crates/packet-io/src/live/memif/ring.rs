@@ -66,10 +66,7 @@ impl Region {
 
     /// Memory of the peer; the error says what is wrong with it.
     pub(super) fn open(file: OwnedFd, n_bytes: u64) -> Result<Region, String> {
-        let there = fstat(&file).map_or(0, |found| u64::try_from(found.st_size).unwrap_or(0));
-        if n_bytes == 0 || n_bytes > there || n_bytes > REGION_BYTES_MAX {
-            return Err(format!("a region of {n_bytes} bytes in a file of {there}"));
-        }
+        // Before its length, which the peer can change until then.
         if !fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK)) {
             return Err("a region that is not sealed against shrinking (with DPDK: leave out zero-copy=yes)"
                 .to_owned());
@@ -77,6 +74,10 @@ impl Region {
         // Pages of other file systems can be taken away after the seal, and touching them would end the process.
         if !fstatfs(&file).is_ok_and(|found| found.f_type == TMPFS) {
             return Err("a region that is not ordinary memory (memfd_create)".to_owned());
+        }
+        let there = fstat(&file).map_or(0, |found| u64::try_from(found.st_size).unwrap_or(0));
+        if n_bytes == 0 || n_bytes > there || n_bytes > REGION_BYTES_MAX {
+            return Err(format!("a region of {n_bytes} bytes in a file of {there}"));
         }
         Region::map(file, n_bytes as usize).map_err(|error| format!("mapping a region: {error}"))
     }
