@@ -146,8 +146,10 @@ impl Shared {
         self.generation.load(Ordering::Acquire)
     }
 
-    pub(super) fn link(&self) -> Option<Arc<Link>> {
-        lock(&self.state).link.clone()
+    /// The link with its generation, which changes under the same lock: with another's, a queue would take up the same link twice.
+    pub(super) fn link(&self) -> (u64, Option<Arc<Link>>) {
+        let state = lock(&self.state);
+        (self.generation(), state.link.clone())
     }
 
     /// A descriptor that is ready when there is something to tend; of a linked port none is.

@@ -290,8 +290,7 @@ impl MemifPort {
 
     /// Takes over a new link. What is left in the ring of the last one comes first.
     fn refresh(&mut self) {
-        let generation = self.shared.generation();
-        if generation == self.seen {
+        if self.shared.generation() == self.seen {
             return;
         }
         if self
@@ -301,9 +300,10 @@ impl MemifPort {
         {
             return;
         }
-        self.seen = generation;
         self.is_listening.set(false);
-        self.rings = self.shared.link().map(|link| Rings::new(link, self.queue));
+        let (generation, link) = self.shared.link();
+        self.seen = generation;
+        self.rings = link.map(|link| Rings::new(link, self.queue));
     }
 
     #[cold]
