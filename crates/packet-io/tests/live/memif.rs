@@ -575,3 +575,24 @@ fn any_memory_is_survived() {
     assert_eq!((stats.rx_packets, stats.tx_packets), (n_received as u64, n_sent as u64));
     server.assert_all_buffers_are_back();
 }
+
+#[test]
+fn a_peer_that_has_gone_cannot_keep_the_port() {
+    use std::os::unix::fs::FileExt;
+    let dir = Dir::new("gone");
+    let mut server = open(MemifOptions::server(dir.socket()));
+    let (client, memory) = linked(&dir, &mut server);
+    let slot = [0u32, 500_000, 8192, 0].map(u32::to_ne_bytes).concat();
+    memory.write_all_at(&slot.repeat(16), 128).unwrap();
+    drop(client);
+    // It still has the memory, and fills the ring with packets that are too long.
+    for n in 1..20u16 {
+        memory.write_all_at(&(n * 16).to_ne_bytes(), 6).unwrap();
+        server.port.idle().unwrap();
+        std::thread::sleep(Duration::from_millis(11));
+        server.port.idle().unwrap();
+        assert!(server.receive(|_| true).is_empty());
+        memory.write_all_at(&(n * 16 + 16).to_ne_bytes(), 6).unwrap();
+    }
+    linked(&dir, &mut server);
+}

@@ -200,8 +200,8 @@ struct Rings {
     link: Arc<Link>,
     rx: Option<(Ring, u16)>,
     tx: Option<(Ring, u16)>,
-    /// Packets that may still be taken from a link that is gone.
-    n_last: u32,
+    /// Slots that may still be read of a link that is gone.
+    n_last: u16,
 }
 
 impl Rings {
@@ -215,8 +215,13 @@ impl Rings {
                 ring.head().store(ring.size(), Ordering::Release);
             }
         }
-        let n_last = rx.map_or(0, |(ring, _)| u32::from(ring.size()));
+        let n_last = rx.map_or(0, |(ring, _)| ring.size());
         Rings { link, rx, tx, n_last }
+    }
+
+    /// The slot that is read next.
+    fn next_received(&self) -> u16 {
+        self.rx.map_or(0, |(_, next)| next)
     }
 
     /// Slots that the peer has filled and this end has not read; `None` if its index is not possible.
@@ -525,13 +530,14 @@ impl Port for MemifPort {
             self.stop_listening();
         }
         let Some(rings) = &mut self.rings else { return Ok(0) };
-        let n_before = burst.len();
+        let (n_before, first) = (burst.len(), rings.next_received());
         let result = MemifPort::receive(rings, &mut self.stats, pool, burst, n_max);
+        let n_slots = rings.next_received().wrapping_sub(first);
+        if n_slots > 0 && self.shared.generation() != self.seen {
+            rings.n_last = rings.n_last.saturating_sub(n_slots);
+        }
         let received = &mut burst[n_before..];
         if !received.is_empty() {
-            if self.shared.generation() != self.seen {
-                rings.n_last = rings.n_last.saturating_sub(received.len() as u32);
-            }
             let now_ns = crate::time::now_ns();
             for buf in received.iter_mut() {
                 (buf.port, buf.timestamp_ns) = (self.id, now_ns);
