@@ -596,3 +596,24 @@ fn a_peer_that_has_gone_cannot_keep_the_port() {
     }
     linked(&dir, &mut server);
 }
+
+#[test]
+fn a_server_that_acknowledges_for_ever_is_left() {
+    use std::os::fd::AsRawFd;
+    let dir = Dir::new("ack");
+    let listener = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    rustix::net::bind(&listener, &SocketAddrUnix::new(dir.socket()).unwrap()).unwrap();
+    rustix::net::listen(&listener, 1).unwrap();
+    let mut client = open(MemifOptions::client(dir.socket()));
+    let hostile = Hostile { socket: rustix::net::accept(&listener).unwrap() };
+    assert!(hostile.socket.as_raw_fd() >= 0);
+    let words = [2u16 << 8, 2 << 8, 255, 255, 255].map(u16::to_ne_bytes).concat();
+    hostile.say(2, &[&[0; 32], &words, &[14]], None);
+    // Region, two rings, and the wish to connect; the last is answered otherwise.
+    for _ in 0..5 {
+        hostile.say(1, &[], None);
+    }
+    client.port.idle().unwrap();
+    client.port.idle().unwrap();
+    assert_eq!(client.port.down_reason().as_deref(), Some("Unexpected message Ack"));
+}

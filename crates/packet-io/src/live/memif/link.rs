@@ -269,8 +269,8 @@ impl Shared {
                     .send(&message, &self.name(), file.as_ref().map(AsFd::as_fd))
                     .map(|()| (Stage::Offering { link, left }, None))
                     .map_err(Refusal::from),
-                // The last message is answered otherwise.
-                None => Ok((Stage::Offering { link, left }, None)),
+                // The last message is answered otherwise; a server could go on like this for ever.
+                None => Err(refusal("Unexpected message Ack")),
             },
             (Stage::Offering { link, left }, Message::Connected) if left.is_empty() => {
                 Ok((Stage::Linked, Some(link)))
