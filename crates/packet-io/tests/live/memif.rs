@@ -617,3 +617,22 @@ fn a_server_that_acknowledges_for_ever_is_left() {
     client.port.idle().unwrap();
     assert_eq!(client.port.down_reason().as_deref(), Some("Unexpected message Ack"));
 }
+
+#[test]
+fn silent_connections_do_not_keep_the_worker_awake() {
+    let dir = Dir::new("silent");
+    let mut server = open(MemifOptions::server(dir.socket()));
+    let connections: Vec<OwnedFd> = (0..20)
+        .map(|_| {
+            let socket = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+            connect(&socket, &SocketAddrUnix::new(dir.socket()).unwrap()).unwrap();
+            server.port.idle().unwrap();
+            socket
+        })
+        .collect();
+    server.port.idle().unwrap();
+    assert!(!is_ready(server.port.fd().unwrap()));
+    drop(connections);
+    let mut client = open(MemifOptions::client(dir.socket()));
+    join(&mut server, &mut client);
+}

@@ -157,8 +157,9 @@ impl Shared {
         let state = lock(&self.state);
         match (&state.connection, &self.listener) {
             (Some(connection), _) => connection.channel.raw_fd(),
-            (None, Some(listener)) => listener.socket.raw_fd(),
-            (None, None) => self.never.as_raw_fd(),
+            // Nobody accepts as long as too many connections say nothing, so it would stay ready.
+            (None, Some(listener)) if !listener.is_full() => listener.socket.raw_fd(),
+            (None, _) => self.never.as_raw_fd(),
         }
     }
 
@@ -468,6 +469,10 @@ impl Listener {
                 state.problem = Some(problem.to_owned());
             }
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.pending.try_lock().is_ok_and(|pending| pending.len() >= N_PENDING_MAX)
     }
 
     fn tend(&self) {
