@@ -636,3 +636,14 @@ fn silent_connections_do_not_keep_the_worker_awake() {
     let mut client = open(MemifOptions::client(dir.socket()));
     join(&mut server, &mut client);
 }
+
+#[test]
+fn the_socket_of_another_server_stays() {
+    let dir = Dir::new("stays");
+    let server = open(MemifOptions::server(dir.socket()));
+    fs::remove_file(dir.socket()).unwrap();
+    let other = std::os::unix::net::UnixListener::bind(dir.socket()).unwrap();
+    drop(server);
+    assert!(Path::new(&dir.socket()).exists());
+    drop(other);
+}

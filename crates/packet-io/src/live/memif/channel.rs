@@ -12,7 +12,7 @@ use std::fs;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Connections that wait to be accepted.
@@ -84,7 +84,8 @@ fn new_socket() -> Result<OwnedFd, Errno> {
 #[derive(Debug)]
 pub(super) struct ListeningSocket {
     fd: OwnedFd,
-    file: Option<PathBuf>,
+    /// The file, with its device and number.
+    file: Option<(PathBuf, (u64, u64))>,
 }
 
 impl ListeningSocket {
@@ -100,7 +101,7 @@ impl ListeningSocket {
         }
         listen(&fd, BACKLOG)?;
         let file = match address {
-            Address::Path(path) => Some(path.clone()),
+            Address::Path(path) => identity(path).map(|identity| (path.clone(), identity)),
             Address::Abstract(_) => None,
         };
         Ok(ListeningSocket { fd, file })
@@ -118,11 +119,18 @@ impl ListeningSocket {
 }
 
 impl Drop for ListeningSocket {
+    /// Another server could have taken the place.
     fn drop(&mut self) {
-        if let Some(file) = &self.file {
-            let _ = fs::remove_file(file);
+        if let Some((path, own)) = &self.file
+            && identity(path) == Some(*own)
+        {
+            let _ = fs::remove_file(path);
         }
     }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// A socket that nobody listens on any more.
