@@ -647,3 +647,22 @@ fn the_socket_of_another_server_stays() {
     assert!(Path::new(&dir.socket()).exists());
     drop(other);
 }
+
+#[test]
+fn regions_keep_no_descriptors() {
+    let dir = Dir::new("descriptors");
+    let mut server = open(MemifOptions::server(dir.socket()));
+    let mut client = Hostile::connect(&dir.socket(), &mut server);
+    client.init(&mut server);
+    let name = |path: &Path| fs::read_link(path).unwrap_or_default().to_string_lossy().into_owned();
+    let file = memfd_create("siding-descriptors", MemfdFlags::ALLOW_SEALING).unwrap();
+    ftruncate(&file, 4096).unwrap();
+    fcntl_add_seals(&file, SealFlags::SHRINK).unwrap();
+    for index in 0..256 {
+        client.add_region(index, 4096, Some(&file));
+        assert_eq!(client.answer(&mut server)[0], 1);
+    }
+    let open = fs::read_dir("/proc/self/fd").unwrap();
+    let n = open.filter(|entry| name(&entry.as_ref().unwrap().path()).contains("siding-descriptors")).count();
+    assert_eq!(n, 1);
+}

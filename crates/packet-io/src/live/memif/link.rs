@@ -300,8 +300,8 @@ impl Shared {
         let layout = Layout::create(rings, log2_size, *buffer_bytes).map_err(failed)?;
         let mut left = VecDeque::new();
         let n_bytes = layout.region.n_bytes() as u64;
-        let file = duplicate(layout.region.file()).map_err(failed)?;
-        left.push_back(Offer { message: Message::AddRegion { index: 0, n_bytes }, file: Some(file) });
+        let file = layout.region.file().map(duplicate).transpose().map_err(failed)?;
+        left.push_back(Offer { message: Message::AddRegion { index: 0, n_bytes }, file });
         let mut with_event = |(message, ring): (RingMessage, Ring)| -> Result<LinkRing, Refusal> {
             let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed)?;
             let file = duplicate(event.as_fd()).map_err(failed)?;

@@ -39,7 +39,8 @@ const REGION_BYTES_MAX: u64 = 1 << 40;
 pub(super) struct Region {
     first: NonNull<u8>,
     n_bytes: usize,
-    file: OwnedFd,
+    /// Of own memory, for the peer; a peer's would be up to 256 of the process's descriptors.
+    file: Option<OwnedFd>,
 }
 
 // SAFETY: it is memory, which no thread owns; who uses which part is up to the rings.
@@ -48,12 +49,12 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    fn map(file: OwnedFd, n_bytes: usize) -> Result<Region, Errno> {
+    fn map(file: &OwnedFd, n_bytes: usize) -> Result<Region, Errno> {
         let (access, sharing) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
         // SAFETY: a new mapping, at an address that the kernel chooses.
-        let first = unsafe { mmap(std::ptr::null_mut(), n_bytes, access, sharing, &file, 0)? };
+        let first = unsafe { mmap(std::ptr::null_mut(), n_bytes, access, sharing, file, 0)? };
         let first = NonNull::new(first.cast()).ok_or(Errno::NOMEM)?;
-        Ok(Region { first, n_bytes, file })
+        Ok(Region { first, n_bytes, file: None })
     }
 
     /// New memory, sealed.
@@ -61,7 +62,9 @@ impl Region {
         let file = memfd_create("siding-memif", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, n_bytes as u64)?;
         fcntl_add_seals(&file, SealFlags::SHRINK)?;
-        Region::map(file, n_bytes)
+        let mut region = Region::map(&file, n_bytes)?;
+        region.file = Some(file);
+        Ok(region)
     }
 
     /// Memory of the peer; the error says what is wrong with it.
@@ -79,11 +82,12 @@ impl Region {
         if n_bytes == 0 || n_bytes > there || n_bytes > REGION_BYTES_MAX {
             return Err(format!("a region of {n_bytes} bytes in a file of {there}"));
         }
-        Region::map(file, n_bytes as usize).map_err(|error| format!("mapping a region: {error}"))
+        Region::map(&file, n_bytes as usize).map_err(|error| format!("mapping a region: {error}"))
     }
 
-    pub(super) fn file(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+    /// What the peer can map, if the memory is this end's.
+    pub(super) fn file(&self) -> Option<BorrowedFd<'_>> {
+        self.file.as_ref().map(AsFd::as_fd)
     }
 
     pub(super) fn n_bytes(&self) -> usize {
