@@ -666,3 +666,26 @@ fn regions_keep_no_descriptors() {
     let n = open.filter(|entry| name(&entry.as_ref().unwrap().path()).contains("siding-descriptors")).count();
     assert_eq!(n, 1);
 }
+
+#[test]
+fn a_packet_longer_than_its_buffer_is_dropped() {
+    use std::os::unix::fs::FileExt;
+    let dir = Dir::new("longer");
+    let [mut server, mut client] =
+        pair(&dir, |options| (options.log2_ring_size, options.buffer_bytes) = (2, 300));
+    // The client's memory, which no other test has as long.
+    let n_bytes = 2 * (128 + 4 * 16 + 4 * (300 + 64));
+    let of_client = |path: &Path| {
+        let is_memory =
+            fs::read_link(path).is_ok_and(|name| name.starts_with("/memfd:siding-memif (deleted)"));
+        is_memory && fs::metadata(path).is_ok_and(|found| found.len() == n_bytes)
+    };
+    let paths = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
+    let memory = paths.into_iter().find(|path| of_client(path)).unwrap();
+    let memory = fs::File::options().write(true).open(memory).unwrap();
+    server.send([packet(0, 100), packet(1, 100), packet(2, 300)]);
+    // The first slot of the ring to the client.
+    memory.write_all_at(&301u32.to_ne_bytes(), 128 + 4 * 16 + 128 + 4).unwrap();
+    assert!(client.receive_n(2, |_| true) == [packet(1, 100), packet(2, 300)]);
+    assert_eq!(client.port.stats().rx_too_long, 1);
+}

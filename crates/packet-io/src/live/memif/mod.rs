@@ -381,8 +381,10 @@ impl MemifPort {
                 continue;
             }
             slot_n = slot_n.wrapping_add(1);
+            // A peer that takes buffers for longer than they are has written over the next one.
+            let is_whole = length == slot.length;
             // SAFETY: `length` bytes of the region are there.
-            let is_copied = unsafe { buf.copy_in(HEADROOM_BYTES, from, length as usize) };
+            let is_copied = is_whole && unsafe { buf.copy_in(HEADROOM_BYTES, from, length as usize) };
             if is_copied && buf.set_bounds(HEADROOM_BYTES as u32, length) {
                 n_done += 1;
             } else {
@@ -472,7 +474,9 @@ fn chained(
         let slot = ring.read(n);
         let (from, length) = ring.buffer(regions, n, &slot).ok_or(Garbage)?;
         // SAFETY: `length` bytes of the region are there.
-        fits = fits && unsafe { buf.copy_in(HEADROOM_BYTES + len, from, length as usize) };
+        fits = fits
+            && length == slot.length
+            && unsafe { buf.copy_in(HEADROOM_BYTES + len, from, length as usize) };
         if fits {
             len += length as usize;
         }
