@@ -674,7 +674,7 @@ fn a_packet_longer_than_its_buffer_is_dropped() {
     let [mut server, mut client] =
         pair(&dir, |options| (options.log2_ring_size, options.buffer_bytes) = (2, 300));
     // The client's memory, which no other test has as long.
-    let n_bytes = 2 * (128 + 4 * 16 + 4 * (300 + 64));
+    let n_bytes = 192 + 2 * (128 + 4 * 16 + 4 * (300 + 64));
     let of_client = |path: &Path| {
         let is_memory =
             fs::read_link(path).is_ok_and(|name| name.starts_with("/memfd:siding-memif (deleted)"));
@@ -685,7 +685,7 @@ fn a_packet_longer_than_its_buffer_is_dropped() {
     let memory = fs::File::options().write(true).open(memory).unwrap();
     server.send([packet(0, 100), packet(1, 100), packet(2, 300)]);
     // The first slot of the ring to the client.
-    memory.write_all_at(&301u32.to_ne_bytes(), 128 + 4 * 16 + 128 + 4).unwrap();
+    memory.write_all_at(&301u32.to_ne_bytes(), 192 + (128 + 4 * 16) + 128 + 4).unwrap();
     assert!(client.receive_n(2, |_| true) == [packet(1, 100), packet(2, 300)]);
     assert_eq!(client.port.stats().rx_too_long, 1);
 }

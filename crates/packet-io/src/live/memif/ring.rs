@@ -29,6 +29,9 @@ const NO_EVENTS: u16 = 1;
 pub(super) const NEXT: u16 = 1;
 /// Between buffers, so that those of a ring are not all in the same sets of a cache.
 const BETWEEN_BYTES: usize = 64;
+/// Before the first ring: DPDK's driver takes what is at the beginning for the ring of each queue that it has more than its peer. It finds
+/// zeros, a ring without packets and without room.
+const UNUSED_BYTES: usize = 192;
 /// The file system of memfds without huge pages (linux/magic.h).
 const TMPFS: i64 = 0x0102_1994;
 /// The largest region that is mapped.
@@ -287,11 +290,14 @@ impl Layout {
         let buffers = OwnBuffers { first: 0, buffer_bytes };
         let buffers_bytes = buffers.stride() << log2_size;
         // Offsets have 32 bits.
-        let n_bytes = n_rings.checked_mul(ring_bytes + buffers_bytes).filter(|n| u32::try_from(*n).is_ok());
+        let n_bytes =
+            n_rings.checked_mul(ring_bytes + buffers_bytes).and_then(|n| n.checked_add(UNUSED_BYTES));
+        let n_bytes = n_bytes.filter(|n| u32::try_from(*n).is_ok());
         let region = Region::create(n_bytes.ok_or(Errno::NOMEM)?)?;
         let ring = |i: usize, to_server: bool, index: u16| {
-            let offset = i * ring_bytes;
-            let own = OwnBuffers { first: n_rings * ring_bytes + i * buffers_bytes, buffer_bytes };
+            let offset = UNUSED_BYTES + i * ring_bytes;
+            let first = UNUSED_BYTES + n_rings * ring_bytes + i * buffers_bytes;
+            let own = OwnBuffers { first, buffer_bytes };
             let first = region.place(offset, ring_bytes).ok_or(Errno::NOMEM)?;
             // SAFETY: inside of the region, and aligned since rings are whole lines.
             unsafe { first.cast::<u32>().write_volatile(COOKIE) };
