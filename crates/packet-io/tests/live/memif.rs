@@ -689,3 +689,14 @@ fn a_packet_longer_than_its_buffer_is_dropped() {
     assert!(client.receive_n(2, |_| true) == [packet(1, 100), packet(2, 300)]);
     assert_eq!(client.port.stats().rx_too_long, 1);
 }
+
+#[test]
+fn a_handshake_that_stops_does_not_keep_the_port() {
+    let dir = Dir::new("stops");
+    let mut server = open(MemifOptions::server(dir.socket()));
+    let mut stopped = Hostile::connect(&dir.socket(), &mut server);
+    stopped.init(&mut server);
+    let mut client = open(MemifOptions::client(dir.socket()));
+    wait_for_problem(&mut client, &mut server, "the peer has disconnected: Already connected");
+    join(&mut server, &mut client);
+}

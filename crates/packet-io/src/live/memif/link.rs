@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const WAITING: &str = "waits for a client";
 /// A client tries again after this time.
 const RETRY: Duration = Duration::from_millis(100);
-/// A connection that has not asked for a port by then is closed.
+/// A connection that has not asked for a port by then is closed, and one that has asked and has no link by then.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(2);
 /// Connections that have not asked for a port yet.
 const N_PENDING_MAX: usize = 16;
@@ -70,6 +70,7 @@ struct Offer {
 struct Connection {
     channel: Channel,
     stage: Stage,
+    since: Instant,
 }
 
 #[derive(Debug, Default)]
@@ -183,7 +184,9 @@ impl Shared {
             }
             state.retry_at = Some(now + RETRY);
             match Channel::connect(&Address::parse(&self.options.socket)) {
-                Ok(channel) => state.connection = Some(Connection { channel, stage: Stage::Hello }),
+                Ok(channel) => {
+                    state.connection = Some(Connection { channel, stage: Stage::Hello, since: now });
+                }
                 Err(error) => state.problem = Some(format!("connecting: {error}")),
             }
         }
@@ -191,6 +194,13 @@ impl Shared {
         let ended = loop {
             let received = match connection.channel.receive() {
                 Ok(Some(received)) => received,
+                // A client can wait for its server; a server is there for others too.
+                Ok(None)
+                    if matches!(connection.stage, Stage::Collecting { .. })
+                        && connection.since.elapsed() >= HANDSHAKE_TIME =>
+                {
+                    break Some(refusal("The handshake takes too long"));
+                }
                 Ok(None) => break None,
                 Err(broken) => break Some(Refusal::Channel(broken)),
             };
@@ -252,7 +262,7 @@ impl Shared {
         connection: Connection,
         (message, file): (Message, Option<OwnedFd>),
     ) -> Result<(Connection, Option<Link>), (Connection, Refusal)> {
-        let Connection { channel, stage } = connection;
+        let Connection { channel, stage, since } = connection;
         let result = match (stage, message) {
             (_, Message::Disconnect { reason }) => Err(Refusal::Channel(Broken::Refused(reason))),
             (
@@ -282,8 +292,8 @@ impl Shared {
             (_, message) => Err(refusal(format!("Unexpected message {message:?}"))),
         };
         match result {
-            Ok((stage, link)) => Ok((Connection { channel, stage }, link)),
-            Err(refusal) => Err((Connection { channel, stage: Stage::Hello }, refusal)),
+            Ok((stage, link)) => Ok((Connection { channel, stage, since }, link)),
+            Err(refusal) => Err((Connection { channel, stage: Stage::Hello, since }, refusal)),
         }
     }
 
@@ -393,7 +403,7 @@ impl Shared {
         if channel.send(&Message::Ack, &self.name(), None).is_ok() {
             let stage =
                 Stage::Collecting { regions: Vec::new(), to_server: Vec::new(), to_client: Vec::new() };
-            state.connection = Some(Connection { channel, stage });
+            state.connection = Some(Connection { channel, stage, since: Instant::now() });
         }
     }
 }
