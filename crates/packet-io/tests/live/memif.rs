@@ -145,7 +145,12 @@ fn both_ends_have_as_many_queues() {
     };
     let mut server = open(MemifOptions::server(dir.socket()));
     let mut clients = open_two(MemifOptions::client(dir.socket()));
-    wait_for_problem(&mut clients[0], &mut server, "the server has 1 of 2 queues (--queues)");
+    // With the limits of the server, DPDK's driver would go on with less than it has.
+    wait_for_problem(
+        &mut clients[0],
+        &mut server,
+        "the peer has disconnected: Invalid ring index 1: this end has 1 queues",
+    );
     drop((server, clients));
     let mut servers = open_two(MemifOptions::server(dir.socket()));
     let mut client = open(MemifOptions::client(dir.socket()));

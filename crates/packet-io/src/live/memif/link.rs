@@ -5,7 +5,7 @@
 
 use super::MemifOptions;
 use super::channel::{Address, Broken, Channel, ListeningSocket};
-use super::protocol::{LOG2_RING_SIZE_MAX, Message, N_REGIONS_MAX, RingMessage, VERSION};
+use super::protocol::{LOG2_RING_SIZE_MAX, Message, N_REGIONS_MAX, N_RINGS_MAX, RingMessage, VERSION};
 use super::ring::{Layout, Region, Ring};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -490,13 +490,13 @@ impl Listener {
         while pending.len() < N_PENDING_MAX
             && let Some(channel) = self.socket.accept()
         {
-            // The client says later which port it wants.
-            let n_queues = self.ports().iter().map(|port| port.n_queues).max().unwrap_or(1);
+            // Not the queues of this end, though a client with more will be refused: DPDK's driver would go on with fewer rings, and
+            // take the beginning of its memory for the rings that it does not have.
             let hello = Message::Hello {
                 min_version: VERSION,
                 max_version: VERSION,
-                max_to_client: n_queues - 1,
-                max_to_server: n_queues - 1,
+                max_to_client: N_RINGS_MAX - 1,
+                max_to_server: N_RINGS_MAX - 1,
                 max_log2_ring_size: LOG2_RING_SIZE_MAX,
             };
             if channel.send(&hello, "", None).is_ok() {
