@@ -12,7 +12,7 @@ use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// A server that has had no client yet.
@@ -21,6 +21,8 @@ const WAITING: &str = "waits for a client";
 const RETRY: Duration = Duration::from_millis(100);
 /// A connection that has not asked for a port by then is closed, and one that has asked and has no link by then.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(2);
+/// How long a peer may take for the last packets before their ring is taken away.
+const PEER_TIME: Duration = Duration::from_millis(200);
 /// Connections that have not asked for a port yet.
 const N_PENDING_MAX: usize = 16;
 
@@ -91,6 +93,8 @@ pub(super) struct Shared {
     listener: Option<Arc<Listener>>,
     state: Mutex<State>,
     generation: AtomicU64,
+    /// The end of the time in which the peer can take the last packets, once a queue is being closed.
+    closing: OnceLock<Instant>,
     /// Never ready: for ports that have nothing else to wait for.
     never: OwnedFd,
 }
@@ -128,6 +132,7 @@ impl Shared {
             listener,
             state: Mutex::new(State { problem, ..State::default() }),
             generation: AtomicU64::new(0),
+            closing: OnceLock::new(),
             never,
         });
         if let Some(listener) = &shared.listener {
@@ -140,6 +145,11 @@ impl Shared {
             ports.push(Arc::downgrade(&shared));
         }
         Ok(shared)
+    }
+
+    /// Until when the peer can take the last packets. All queues that are closed together have the same time.
+    pub(super) fn closing_until(&self) -> Instant {
+        *self.closing.get_or_init(|| Instant::now() + PEER_TIME)
     }
 
     /// Changes when the link comes or goes.
@@ -289,7 +299,7 @@ impl Shared {
             (Stage::Collecting { regions, to_server, to_client }, message) => {
                 self.collect(&channel, (regions, to_server, to_client), message, file)
             }
-            (_, message) => Err(refusal(format!("Unexpected message {message:?}"))),
+            (_, message) => Err(refusal(format!("Unexpected message {}", message.name()))),
         };
         match result {
             Ok((stage, link)) => Ok((Connection { channel, stage, since }, link)),
@@ -373,7 +383,7 @@ impl Shared {
                 channel.send(&Message::Connected, &self.name(), None)?;
                 return Ok((Stage::Linked, Some(Link { regions, rx: to_server, tx: to_client })));
             }
-            message => return Err(refusal(format!("Unexpected message {message:?}"))),
+            message => return Err(refusal(format!("Unexpected message {}", message.name()))),
         }
         channel.send(&Message::Ack, &self.name(), None)?;
         Ok((Stage::Collecting { regions, to_server, to_client }, None))

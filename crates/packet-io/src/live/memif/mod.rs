@@ -35,8 +35,6 @@ const N_AHEAD: u16 = 8;
 const N_POLLS_TEND: u32 = 1024;
 /// Time between two looks at the other end, while it is idle.
 const TEND_TIME: Duration = Duration::from_millis(10);
-/// How long a peer may take for the last packets before their ring is taken away.
-const PEER_TIME: Duration = Duration::from_millis(200);
 
 /// Place and properties of a memif port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -663,8 +661,8 @@ impl MemifPort {
 impl Drop for MemifPort {
     /// Packets that were sent last are for the peer to take.
     fn drop(&mut self) {
-        let begin = Instant::now();
-        while self.link_state() == LinkState::Up && !self.is_drained() && begin.elapsed() < PEER_TIME {
+        let end = self.shared.closing_until();
+        while self.link_state() == LinkState::Up && !self.is_drained() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(1));
             self.shared.tend();
         }

@@ -125,16 +125,30 @@ impl Reader<'_> {
         u32::from_ne_bytes(self.take())
     }
 
-    /// Up to the first zero.
+    /// Up to the first zero, without what terminals would obey.
     fn text(&mut self, n_bytes: usize) -> String {
         let field = &self.bytes[self.at..][..n_bytes];
         self.at += n_bytes;
         let end = field.iter().position(|byte| *byte == 0).unwrap_or(n_bytes);
-        String::from_utf8_lossy(&field[..end]).into_owned()
+        String::from_utf8_lossy(&field[..end]).replace(char::is_control, "?")
     }
 }
 
 impl Message {
+    /// For people, without its content.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Message::Ack => "Ack",
+            Message::Hello { .. } => "Hello",
+            Message::Init { .. } => "Init",
+            Message::AddRegion { .. } => "AddRegion",
+            Message::AddRing(_) => "AddRing",
+            Message::Connect => "Connect",
+            Message::Connected => "Connected",
+            Message::Disconnect { .. } => "Disconnect",
+        }
+    }
+
     fn number(&self) -> u16 {
         match self {
             Message::Ack => 1,
