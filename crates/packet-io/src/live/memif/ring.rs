@@ -42,7 +42,7 @@ const REGION_BYTES_MAX: u64 = 1 << 40;
 pub(super) struct Region {
     first: NonNull<u8>,
     n_bytes: usize,
-    /// Of own memory, for the peer; a peer's would be up to 256 of the process's descriptors.
+    /// Descriptor of own memory, for the peer; those of a peer's would be up to 256 of the process's descriptors.
     file: Option<OwnedFd>,
 }
 
@@ -88,7 +88,7 @@ impl Region {
         Region::map(&file, n_bytes as usize).map_err(|error| format!("mapping a region: {error}"))
     }
 
-    /// What the peer can map, if the memory is this end's.
+    /// The descriptor that the peer can map, if the memory is this end's.
     pub(super) fn file(&self) -> Option<BorrowedFd<'_>> {
         self.file.as_ref().map(AsFd::as_fd)
     }
