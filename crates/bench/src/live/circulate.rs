@@ -124,12 +124,7 @@ impl<'a> Circulation<'a> {
                 self.place.make_interface(ENTRANCE)?;
                 match self.figure(*subject, *n_entries) {
                     Ok(figure) => self.figures.push(figure),
-                    Err(why) => {
-                        let text = format!("{} is not measured: {why}", subject.name());
-                        if !self.absent.contains(&text) {
-                            self.absent.push(text);
-                        }
-                    }
+                    Err(why) => outcome::note_absent(&mut self.absent, *subject, &why),
                 }
             }
         }

@@ -201,12 +201,7 @@ impl Bench<'_> {
         });
         match found {
             Ok(figures) => self.figures.extend(figures),
-            Err(why) => {
-                let text = format!("{} is not measured: {why}", subject.name());
-                if !self.absent.contains(&text) {
-                    self.absent.push(text);
-                }
-            }
+            Err(why) => outcome::note_absent(&mut self.absent, subject, &why),
         }
         Ok(())
     }

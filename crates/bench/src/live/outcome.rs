@@ -19,6 +19,14 @@ pub(super) fn ratios(rates: &[(Subject, u32, f64)], ours: Subject, other: Subjec
     own.filter_map(|(_, n_entries, rate)| Some((u64::from(*n_entries), rate / find(*n_entries)?.2))).collect()
 }
 
+/// Notes once why a subject is not measured.
+pub(super) fn note_absent(absent: &mut Vec<String>, subject: Subject, why: &str) {
+    let text = format!("{} is not measured: {why}", subject.name());
+    if !absent.contains(&text) {
+        absent.push(text);
+    }
+}
+
 /// A title, rows of a table with their head, goals, and sentences.
 pub(super) fn text<'a>(
     title: &str,
