@@ -89,7 +89,7 @@ impl PortKind {
     pub fn n_queues_max(&self) -> usize {
         match self {
             PortKind::Interface(_) | PortKind::Tap(_) | PortKind::Dpdk(_) => usize::MAX,
-            PortKind::Memif(_) => 256,
+            PortKind::Memif(_) => MemifPort::N_QUEUES_MAX,
             // Each needs a queue of the interface.
             PortKind::Xdp { name, .. } | PortKind::Auto(name) => n_rx_queues(name),
             PortKind::File(_) | PortKind::Other(_) => 1,

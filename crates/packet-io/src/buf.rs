@@ -402,7 +402,7 @@ impl BufPool {
     }
 }
 
-/// Copies `n` bytes. Short packets are most, and calling the system's function takes as long as copying them.
+/// Copies `n` bytes, those of short packets without a call.
 ///
 /// # Safety
 ///

@@ -251,6 +251,9 @@ impl Rings {
 struct Garbage;
 
 impl MemifPort {
+    /// Queues that a port can have.
+    pub const N_QUEUES_MAX: usize = protocol::N_RINGS_MAX as usize;
+
     pub fn open(id: PortId, options: MemifOptions) -> Result<MemifPort, PortError> {
         let mut queues = MemifPort::open_queues(id, options, 1)?;
         Ok(queues.pop().expect("as many ports as queues"))
@@ -263,7 +266,7 @@ impl MemifPort {
         options: MemifOptions,
         n_queues: usize,
     ) -> Result<Vec<MemifPort>, PortError> {
-        let n_queues = n_queues.clamp(1, usize::from(protocol::N_RINGS_MAX)) as u16;
+        let n_queues = n_queues.clamp(1, MemifPort::N_QUEUES_MAX) as u16;
         let (socket, number) = (options.socket.clone(), options.id);
         let shared = Shared::open(options, n_queues)
             .map_err(|failure| PortError::Device(Box::new(MemifError { socket, id: number, failure })))?;
