@@ -1,6 +1,7 @@
 //! An update of a table entry to its record.
 
 use super::cursor::{BYTES, Cursor, VARINT};
+use super::shape::{Copy, Shape};
 use control::UpdateKind;
 use control::records::{N_RECORDS_OF_STEP, RecordField, RecordKey, RecordMatch, RecordPlan};
 use std::sync::Arc;
@@ -29,25 +30,6 @@ pub(super) struct EntryDecoder {
     /// Others may be like it, values apart.
     is_shape: bool,
     n_decoded: u32,
-}
-
-/// A message that was decoded. One with the same bytes, values apart, is decoded in one step.
-#[derive(Debug)]
-struct Shape {
-    kind: UpdateKind,
-    message: Vec<u8>,
-    /// Zeros for the bytes of values, ones for the others.
-    fixed: Vec<u8>,
-    copies: Vec<Copy>,
-    record: Vec<u8>,
-}
-
-/// A value in the message, big-endian, and its place in the record.
-#[derive(Clone, Copy, Debug)]
-struct Copy {
-    from: usize,
-    n: usize,
-    to: usize,
 }
 
 /// Table and kind of an update, and the rest of the entry.
@@ -128,17 +110,8 @@ impl EntryDecoder {
     /// Decodes an update of this kind that looks like an earlier one, and appends its record.
     #[inline]
     fn again(&self, kind: UpdateKind, update: &[u8], records: &mut Vec<u8>) -> bool {
-        let Some(shape) = &self.shapes[update.len() % N_SHAPES] else { return false };
-        if shape.kind != kind || shape.message.len() != update.len() || !is_alike(update, shape) {
-            return false;
-        }
-        let at = records.len();
-        records.extend_from_slice(&shape.record);
-        let record = &mut records[at..];
-        for copy in &shape.copies {
-            put(&update[copy.from..copy.from + copy.n], &mut record[copy.to..copy.to + copy.n]);
-        }
-        true
+        let shape = self.shapes[update.len() % N_SHAPES].as_ref();
+        shape.is_some_and(|shape| shape.decode(kind, update, records))
     }
 
     fn decode(&mut self, update: &[u8], opened: &Opened<'_>, records: &mut Vec<u8>) -> Option<()> {
@@ -293,33 +266,10 @@ impl EntryDecoder {
     }
 
     fn remember(&mut self, kind: UpdateKind, update: &[u8], record: &[u8]) {
-        let mut fixed = vec![0xff; update.len()];
-        let mut record = record.to_vec();
-        for copy in &self.copies {
-            fixed[copy.from..copy.from + copy.n].fill(0);
-            record[copy.to..copy.to + copy.n].fill(0);
+        if let Some(shape) = Shape::of(kind, update, record, &self.copies) {
+            self.shapes[update.len() % N_SHAPES] = Some(shape);
         }
-        let copies = self.copies.clone();
-        let shape = Shape { kind, message: update.to_vec(), fixed, copies, record };
-        self.shapes[update.len() % N_SHAPES] = Some(shape);
     }
-}
-
-/// Returns whether a message of this length has the bytes of a shape, values apart.
-#[inline]
-fn is_alike(update: &[u8], shape: &Shape) -> bool {
-    let (words, rest) = update.as_chunks::<8>();
-    let (message, message_rest) = shape.message.as_chunks::<8>();
-    let (fixed, fixed_rest) = shape.fixed.as_chunks::<8>();
-    let word = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
-    let mut differs = 0;
-    for ((a, b), mask) in words.iter().zip(message).zip(fixed) {
-        differs |= (word(a) ^ word(b)) & word(mask);
-    }
-    for ((a, b), mask) in rest.iter().zip(message_rest).zip(fixed_rest) {
-        differs |= u64::from((a ^ b) & mask);
-    }
-    differs == 0
 }
 
 /// Writes a value; `None` if it is empty or does not fit the bytes of its place, which are zero.

@@ -9,6 +9,7 @@ mod backward;
 mod cursor;
 mod entry;
 mod request;
+mod shape;
 
 pub use answer::encode_records;
 pub use request::WireRequest;
