@@ -5,6 +5,7 @@ use crate::device::Device;
 use crate::raw::RawCodec;
 use crate::shared::Shared;
 use crate::turn::Length;
+use crate::unary::{self, UnaryBody};
 use p4info::proto::p4::v1 as pb;
 use prost::Message;
 use prost::bytes::Bytes;
@@ -22,6 +23,8 @@ use tonic::{Request, Response, Status};
 /// Paths of the methods.
 pub(crate) const WRITE: &str = "/p4.v1.P4Runtime/Write";
 pub(crate) const READ: &str = "/p4.v1.P4Runtime/Read";
+/// Names the compression of a request.
+const ENCODING: &str = "grpc-encoding";
 /// How long a request is tried again where it has arrived.
 const WAIT_TIME: Duration = Duration::from_micros(200);
 /// Answers to a read that wait to be sent.
@@ -66,13 +69,40 @@ where
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         let shared = Arc::clone(&self.shared);
         let bytes_max = self.message_bytes_max;
-        let grpc = move || Grpc::new(RawCodec).apply_max_message_size_config(Some(bytes_max), None);
         match request.uri().path() {
-            WRITE => Box::pin(async move { Ok(grpc().unary(Write(shared), request).await) }),
-            READ => Box::pin(async move { Ok(grpc().server_streaming(Read(shared), request).await) }),
+            WRITE => Box::pin(async move { Ok(write(shared, request, bytes_max).await) }),
+            READ => {
+                Box::pin(async move { Ok(grpc(bytes_max).server_streaming(Read(shared), request).await) })
+            }
             _ => self.others.call(request),
         }
     }
+}
+
+/// Answers a request to write.
+async fn write<D: Device>(
+    shared: Arc<Shared<D>>,
+    request: http::Request<Body>,
+    bytes_max: usize,
+) -> http::Response<Body> {
+    let (head, body) = request.into_parts();
+    let body = match head.headers.contains_key(ENCODING) {
+        true => body,
+        false => match UnaryBody::of(body, bytes_max).await {
+            UnaryBody::Message(request) => {
+                return match answer(shared, request).await {
+                    Ok(()) => unary::empty_answer(),
+                    Err(status) => status.into_http(),
+                };
+            }
+            UnaryBody::Other(body) => body,
+        },
+    };
+    grpc(bytes_max).unary(Write(shared), http::Request::from_parts(head, body)).await
+}
+
+fn grpc(bytes_max: usize) -> Grpc<RawCodec> {
+    Grpc::new(RawCodec).apply_max_message_size_config(Some(bytes_max), None)
 }
 
 struct Write<D: Device>(Arc<Shared<D>>);
@@ -82,18 +112,18 @@ impl<D: Device> UnaryService<Bytes> for Write<D> {
     type Future = BoxFuture<Response<Bytes>, Status>;
 
     fn call(&mut self, request: Request<Bytes>) -> Self::Future {
-        let shared = Arc::clone(&self.0);
-        Box::pin(async move {
-            let request = request.into_inner();
-            if let Some(done) = write_now(&shared, &request).await {
-                return done.map(|()| Response::new(Bytes::new()));
-            }
-            let done = tokio::task::spawn_blocking(move || shared.write_bytes(&request)).await;
-            // The response has no fields.
-            done.unwrap_or_else(|_| Err(Status::internal("internal bug: the request has failed")))
-                .map(|()| Response::new(Bytes::new()))
-        })
+        let answered = answer(Arc::clone(&self.0), request.into_inner());
+        // The response has no fields.
+        Box::pin(async { answered.await.map(|()| Response::new(Bytes::new())) })
     }
+}
+
+async fn answer<D: Device>(shared: Arc<Shared<D>>, request: Bytes) -> Result<(), Status> {
+    if let Some(done) = write_now(&shared, &request).await {
+        return done;
+    }
+    let done = tokio::task::spawn_blocking(move || shared.write_bytes(&request)).await;
+    done.unwrap_or_else(|_| Err(Status::internal("internal bug: the request has failed")))
 }
 
 /// Answers a request where it has arrived, unless it would have to wait for long. Others have the turn, or the switch, for a

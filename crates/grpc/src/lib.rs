@@ -36,6 +36,7 @@ mod shared;
 mod steps;
 mod stream;
 mod turn;
+mod unary;
 
 /// The service as tonic generates it, with its client.
 #[allow(clippy::all, clippy::pedantic, reason = "written by tonic-prost-build")]
