@@ -133,16 +133,14 @@ impl<'c> Controller<'c> {
         numbers.chunks(batch).map(|chunk| request(chunk).encode_to_vec().into()).collect()
     }
 
-    /// Writes `n` entries in batches, so many requests at a time, and returns millions a second. Requests are encoded before.
-    pub(super) fn write(
-        &self,
-        kind: Type,
-        n: usize,
-        batch: usize,
-        n_at_a_time: usize,
-    ) -> Result<f64, Failure> {
-        let port = if kind == Type::Insert { 1 } else { 2 };
-        let requests = self.requests(kind, 0..n, batch, port);
+    /// Requests that write the first `n` entries in batches, encoded.
+    pub(super) fn requests_of(&self, kind: Type, n: usize, batch: usize) -> Vec<Bytes> {
+        self.requests(kind, 0..n, batch, if kind == Type::Insert { 1 } else { 2 })
+    }
+
+    /// Sends requests that write `n` entries, so many at a time, and returns millions of entries a second.
+    pub(super) fn write(&self, requests: &[Bytes], n: usize, n_at_a_time: usize) -> Result<f64, Failure> {
+        let requests = requests.to_vec();
         let begin = Instant::now();
         self.client.write_encoded(requests, n_at_a_time)?;
         Ok(rate(n, begin))

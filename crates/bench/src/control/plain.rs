@@ -8,7 +8,6 @@ use crate::harness::{Goal, Judged};
 use crate::report;
 use console::output::{self, Exit};
 use grpc::Client;
-use p4info::proto::p4::config::v1::P4Info;
 use p4info::proto::p4::v1::update::Type;
 use serde_json::{Value, json};
 
@@ -59,8 +58,9 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
                 figures.extend(of_batch(&controller, ("siding", transport), (batch, n_at_a_time), &sizes)?);
             }
         }
-        if transport == "tcp" && args.batches.is_empty() {
-            figures.extend(of_bmv2(p4info(&client)?)?);
+        if transport == "tcp" {
+            let batches = BMV2_BATCHES.into_iter().filter(|batch| batches.contains(batch));
+            figures.extend(of_bmv2(batches, &client)?);
         }
     }
     let goals = judge(&figures);
@@ -77,13 +77,14 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
     super::draw(args, "Inserting by P4Runtime", "updates in a request", series)
 }
 
-/// Figures of BMv2; none if it is not installed.
-fn of_bmv2(p4info: P4Info) -> Result<Vec<Figure>, Exit> {
-    let Some((_switch, client)) = bmv2::start()? else { return Ok(Vec::new()) };
-    let controller = Controller::with(&client, Some(bmv2::config(p4info)))?;
-    let sizes = Sizes { n_requests: N_REQUESTS_QUICK, n_entries: BMV2_ENTRIES, n_runs: BMV2_RUNS };
+/// Figures of BMv2 with the program of the client; none if it is not installed.
+fn of_bmv2(batches: impl Iterator<Item = u32>, client: &Client) -> Result<Vec<Figure>, Exit> {
+    let mut batches = batches.peekable();
+    let (Some(_), Some((_switch, bmv2))) = (batches.peek(), bmv2::start()?) else { return Ok(Vec::new()) };
+    let controller = Controller::with(&bmv2, Some(bmv2::config(p4info(client)?)))?;
+    let sizes = Sizes { n_requests: N_REQUESTS, n_entries: BMV2_ENTRIES, n_runs: BMV2_RUNS };
     let mut figures = Vec::new();
-    for batch in BMV2_BATCHES {
+    for batch in batches {
         for n_at_a_time in AT_A_TIME {
             let batch = (batch as usize, n_at_a_time);
             figures.extend(of_batch(&controller, ("bmv2", "tcp"), batch, &sizes)?);
@@ -116,16 +117,19 @@ fn of_batch(
     sizes: &Sizes,
 ) -> Result<Vec<Figure>, Exit> {
     let n = (sizes.n_requests * batch).min(sizes.n_entries).max(1);
+    let requests =
+        [Type::Insert, Type::Modify, Type::Delete].map(|kind| controller.requests_of(kind, n, batch));
+    let write = |requests| controller.write(requests, n, n_at_a_time).map_err(failed);
     let mut rates = [const { Vec::new() }; 4];
     for _ in 0..sizes.n_runs {
-        rates[0].push(controller.write(Type::Insert, n, batch, n_at_a_time).map_err(failed)?);
-        rates[1].push(controller.write(Type::Modify, n, batch, n_at_a_time).map_err(failed)?);
+        rates[0].push(write(&requests[0])?);
+        rates[1].push(write(&requests[1])?);
         let (n_read, read) = controller.read().map_err(failed)?;
         if n_read != n {
             return Err(failed(format!("{n} entries were written, and {n_read} are read")));
         }
         rates[2].push(read);
-        rates[3].push(controller.write(Type::Delete, n, batch, n_at_a_time).map_err(failed)?);
+        rates[3].push(write(&requests[2])?);
         let (left, _) = controller.read().map_err(failed)?;
         if left != 0 {
             return Err(failed(format!("all entries were deleted, and {left} are read")));
