@@ -206,26 +206,6 @@ SD_LOCAL uint32_t sd_inline_insert(struct sd_instance *instance, struct sd_table
     return n_inserted;
 }
 
-enum sd_inline_change { SD_INLINE_MODIFY, SD_INLINE_REMOVE };
-
-/* Hashes the keys of a batch, and prefetches what a change of their entries reads and writes. */
-SD_ALWAYS_INLINE void sd_inline_prefetch(struct sd_exact_shape shape, const struct sd_table *t,
-                                         const struct sd_entry_view *views, uint32_t n, enum sd_inline_change change,
-                                         uint64_t *hashes)
-{
-    const uint8_t *entries[SD_WRITE_BATCH];
-    for (uint32_t i = 0; i < n; i++)
-        hashes[i] = sd_exact_start_change(&t->exact, shape, views[i].value);
-    for (uint32_t i = 0; i < n && n > 1; i++) {
-        entries[i] = sd_exact_prefetch_change(&t->exact, shape, hashes[i]);
-        if (change == SD_INLINE_MODIFY)
-            sd_exact_prefetch_insert(&t->exact, shape, hashes[i]);
-    }
-    for (uint32_t i = 0; i < n && n > 1 && change == SD_INLINE_REMOVE; i++)
-        if (entries[i])
-            sd_order_prefetch(&t->order, sd_inline_word(t, entries[i]) >> SD_INLINE_HANDLE_SHIFT);
-}
-
 /* Modifies an entry that may be away from home, or that finds no place beside itself. */
 static SD_UNUSED __attribute__((noinline)) uint32_t sd_inline_modify_away(struct sd_table *t,
                                                                           const struct sd_entry_view *view, uint64_t hash,
@@ -268,14 +248,21 @@ SD_ALWAYS_INLINE uint32_t sd_inline_modify_shaped(struct sd_exact_shape shape, s
                                                   const struct sd_entry_view *views, uint32_t n, uint64_t *handles,
                                                   uint8_t *statuses)
 {
-    uint32_t n_modified = 0;
-    for (uint32_t from = 0; from < n; from += SD_WRITE_BATCH) {
-        uint64_t hashes[SD_WRITE_BATCH];
-        uint32_t n_batch = n - from < SD_WRITE_BATCH ? n - from : SD_WRITE_BATCH;
-        sd_inline_prefetch(shape, t, views + from, n_batch, SD_INLINE_MODIFY, hashes);
-        for (uint32_t i = 0; i < n_batch; i++) {
-            uint32_t status = sd_inline_modify_one(shape, t, &views[from + i], hashes[i], &handles[from + i]);
-            statuses[from + i] = (uint8_t)status;
+    uint64_t hashes[SD_EXACT_N_UNDER_WAY];
+    uint32_t n_modified = 0, lead = sd_exact_lead(n);
+    for (uint64_t at = 0; at < (uint64_t)n + 2 * lead; at += SD_EXACT_GROUP) {
+        /* Three steps are interleaved, see sd_exact_insert_batch. */
+        uint64_t near = at - lead, now = near - lead;
+        for (uint64_t i = at; i < at + SD_EXACT_GROUP && i < n; i++)
+            hashes[i % SD_EXACT_N_UNDER_WAY] = sd_exact_start_change(&t->exact, shape, views[i].value);
+        for (uint64_t i = near; i < near + SD_EXACT_GROUP && i < n; i++) {
+            sd_exact_prefetch_change(&t->exact, shape, hashes[i % SD_EXACT_N_UNDER_WAY]);
+            sd_exact_prefetch_insert(&t->exact, shape, hashes[i % SD_EXACT_N_UNDER_WAY]);
+        }
+        for (uint64_t i = now; i < now + SD_EXACT_GROUP && i < n; i++) {
+            uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
+            uint32_t status = sd_inline_modify_one(shape, t, &views[i], hash, &handles[i]);
+            statuses[i] = (uint8_t)status;
             n_modified += status == SD_OK;
         }
     }
@@ -316,14 +303,27 @@ SD_ALWAYS_INLINE uint32_t sd_inline_remove_shaped(struct sd_exact_shape shape, s
                                                   const struct sd_entry_view *views, uint32_t n, uint64_t *handles,
                                                   uint8_t *statuses)
 {
+    uint64_t hashes[SD_EXACT_N_UNDER_WAY];
+    const uint8_t *entries[SD_EXACT_N_UNDER_WAY];
     uint32_t n_removed = 0;
-    for (uint32_t from = 0; from < n; from += SD_WRITE_BATCH) {
-        uint64_t hashes[SD_WRITE_BATCH];
-        uint32_t n_batch = n - from < SD_WRITE_BATCH ? n - from : SD_WRITE_BATCH;
-        sd_inline_prefetch(shape, t, views + from, n_batch, SD_INLINE_REMOVE, hashes);
-        for (uint32_t i = 0; i < n_batch; i++) {
-            uint32_t status = sd_inline_remove_one(shape, t, &views[from + i], hashes[i], &handles[from + i]);
-            statuses[from + i] = (uint8_t)status;
+    const uint32_t lead = SD_EXACT_GROUP;
+    for (uint64_t at = 0; at < (uint64_t)n + 3 * lead; at += SD_EXACT_GROUP) {
+        /* As in sd_exact_insert_batch, with a step more: the entry says which element of the order goes. */
+        uint64_t near = at - lead, ordered = near - lead, now = ordered - lead;
+        for (uint64_t i = at; i < at + SD_EXACT_GROUP && i < n; i++)
+            hashes[i % SD_EXACT_N_UNDER_WAY] = sd_exact_start_change(&t->exact, shape, views[i].value);
+        for (uint64_t i = near; i < near + SD_EXACT_GROUP && i < n; i++)
+            entries[i % SD_EXACT_N_UNDER_WAY] =
+                sd_exact_prefetch_change(&t->exact, shape, hashes[i % SD_EXACT_N_UNDER_WAY]);
+        for (uint64_t i = ordered; i < ordered + SD_EXACT_GROUP && i < n; i++) {
+            const uint8_t *entry = entries[i % SD_EXACT_N_UNDER_WAY];
+            if (entry && n > 1)
+                sd_order_prefetch(&t->order, sd_inline_word(t, entry) >> SD_INLINE_HANDLE_SHIFT);
+        }
+        for (uint64_t i = now; i < now + SD_EXACT_GROUP && i < n; i++) {
+            uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
+            uint32_t status = sd_inline_remove_one(shape, t, &views[i], hash, &handles[i]);
+            statuses[i] = (uint8_t)status;
             n_removed += status == SD_OK;
         }
     }
