@@ -308,7 +308,7 @@ SD_ALWAYS_INLINE uint32_t sd_inline_remove_shaped(struct sd_exact_shape shape, s
     uint32_t n_removed = 0;
     const uint32_t lead = SD_EXACT_GROUP;
     for (uint64_t at = 0; at < (uint64_t)n + 3 * lead; at += SD_EXACT_GROUP) {
-        /* As in sd_exact_insert_batch, with a step more: the entry says which element of the order goes. */
+        /* Four steps are interleaved, see sd_exact_insert_batch: the entry says which element of the order goes. */
         uint64_t near = at - lead, ordered = near - lead, now = ordered - lead;
         for (uint64_t i = at; i < at + SD_EXACT_GROUP && i < n; i++)
             hashes[i % SD_EXACT_N_UNDER_WAY] = sd_exact_start_change(&t->exact, shape, views[i].value);
