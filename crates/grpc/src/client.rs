@@ -1,7 +1,6 @@
 //! A client that blocks: requests to a P4Runtime server, and one stream.
 
 use crate::bulk_v1::bulk_client::BulkClient;
-use crate::connections::LOOK_TIME_MAX;
 use crate::p4_v1::p4_runtime_client::P4RuntimeClient;
 use crate::raw::RawCodec;
 use control::Code;
@@ -14,15 +13,11 @@ use prost::Message;
 use prost::bytes::Bytes;
 use std::error::Error;
 use std::fmt;
-use std::future::poll_fn;
 use std::io;
-use std::pin::pin;
 use std::str::FromStr;
-use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::codegen::http;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
@@ -147,34 +142,6 @@ fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn
     std::iter::successors(error.source(), |error| (*error).source())
 }
 
-/// The outcome of a task.
-fn ended<T>(done: Result<Result<T, Status>, tokio::task::JoinError>) -> Result<T, Status> {
-    done.unwrap_or_else(|error| Err(Status::internal(error.to_string())))
-}
-
-/// Sends an encoded `WriteRequest` and waits for the answer.
-async fn write_one(channel: &Channel, request: Bytes) -> Result<(), Status> {
-    let mut grpc = tonic::client::Grpc::new(channel.clone());
-    grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
-    let path = http::uri::PathAndQuery::from_static(crate::encoded::WRITE);
-    grpc.unary(Request::new(request), path, RawCodec).await?;
-    Ok(())
-}
-
-/// Waits for a future, for a short time without sleeping: waking takes longer than many an answer. Other tasks run meanwhile.
-async fn looking<F: Future>(future: F) -> F::Output {
-    let mut future = pin!(future);
-    let begin = Instant::now();
-    while begin.elapsed() < LOOK_TIME_MAX {
-        let polled = poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await;
-        if let Poll::Ready(done) = polled {
-            return done;
-        }
-        tokio::task::yield_now().await;
-    }
-    future.await
-}
-
 /// A connection to a server. Its calls block.
 #[derive(Debug)]
 pub struct Client {
@@ -239,53 +206,6 @@ impl Client {
         let mut service = self.service.clone();
         self.runtime.block_on(service.write(request))?;
         Ok(())
-    }
-
-    /// Sends encoded `WriteRequest`s, so many at a time: the server may then answer them in another order. Ends with the first
-    /// failure.
-    pub fn write_encoded(&self, requests: Vec<Bytes>, n_at_a_time: usize) -> Result<(), Failure> {
-        if n_at_a_time <= 1 {
-            return self.time_encoded(requests).map(drop);
-        }
-        let channel = self.channel.clone();
-        self.on_own_thread(async move {
-            let mut sent = JoinSet::new();
-            for request in requests {
-                if sent.len() >= n_at_a_time
-                    && let Some(done) = looking(sent.join_next()).await
-                {
-                    ended(done)?;
-                }
-                let channel = channel.clone();
-                sent.spawn(async move { write_one(&channel, request).await });
-            }
-            while let Some(done) = sent.join_next().await {
-                ended(done)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Sends encoded `WriteRequest`s one after the other, and returns how long each has taken. Ends with the first failure.
-    pub fn time_encoded(&self, requests: Vec<Bytes>) -> Result<Vec<Duration>, Failure> {
-        let channel = self.channel.clone();
-        self.on_own_thread(async move {
-            let mut times = Vec::with_capacity(requests.len());
-            for request in requests {
-                let begin = Instant::now();
-                looking(write_one(&channel, request)).await?;
-                times.push(begin.elapsed());
-            }
-            Ok(times)
-        })
-    }
-
-    /// Runs a task where messages arrive, so that none of its steps wakes another thread.
-    fn on_own_thread<T: Send + 'static>(
-        &self,
-        task: impl Future<Output = Result<T, Status>> + Send + 'static,
-    ) -> Result<T, Failure> {
-        Ok(ended(self.runtime.block_on(self.runtime.spawn(task)))?)
     }
 
     /// Reads entities, and hands them over as they arrive. A failure may come after some of them.

@@ -37,6 +37,7 @@ mod steps;
 mod stream;
 mod turn;
 mod unary;
+mod writer;
 
 /// The service as tonic generates it, with its client.
 #[allow(clippy::all, clippy::pedantic, reason = "written by tonic-prost-build")]
@@ -57,3 +58,4 @@ pub use outbox::Inbox;
 pub use own_p4info::check_p4info;
 pub use server::{Address, Limits, Listener, Server, ServerOptions, StartError, Tls};
 pub use stream::Requests;
+pub use writer::Writer;

@@ -2,7 +2,7 @@
 
 use http_body::Frame;
 use http_body_util::{BodyExt, BodyStream, StreamBody};
-use prost::bytes::Bytes;
+use prost::bytes::{BufMut, Bytes, BytesMut};
 use tokio_stream::StreamExt;
 use tonic::Status;
 use tonic::body::Body;
@@ -10,6 +10,7 @@ use tonic::codegen::http::{HeaderMap, HeaderName, HeaderValue, Response, header}
 
 /// A message begins with a flag, 1 if it is compressed, and its length (gRPC over HTTP/2, "Length-Prefixed-Message").
 const HEAD_BYTES: usize = 5;
+pub(crate) const CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/grpc");
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 
 /// The body of a request.
@@ -61,13 +62,22 @@ async fn before_end(body: &mut Body) -> Option<Result<Frame<Bytes>, Status>> {
     }
 }
 
+/// A message with its head, not compressed.
+pub(crate) fn framed(message: &[u8]) -> Bytes {
+    let mut frame = BytesMut::with_capacity(HEAD_BYTES + message.len());
+    frame.put_u8(0);
+    frame.put_u32(message.len() as u32);
+    frame.put(message);
+    frame.freeze()
+}
+
 /// The answer to a request that went well, with a message without fields.
 pub(crate) fn empty_answer() -> Response<Body> {
     let trailers = HeaderMap::from_iter([(STATUS, HeaderValue::from_static("0"))]);
-    let message = Bytes::from_static(&[0; HEAD_BYTES]);
-    let frames = [Ok::<_, Status>(Frame::data(message)), Ok(Frame::trailers(trailers))];
+    let frames =
+        [Ok::<_, Status>(Frame::data(Bytes::from_static(&[0; HEAD_BYTES]))), Ok(Frame::trailers(trailers))];
     let mut answer = Response::new(Body::new(StreamBody::new(tokio_stream::iter(frames))));
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    answer.headers_mut().insert(header::CONTENT_TYPE, CONTENT_TYPE);
     answer
 }
 

@@ -1,6 +1,6 @@
 //! `siding migrate`: a million entries move between two switches while they change, and to a file and back.
 
-use grpc::{Client, Next, ServerAddress, Stream};
+use grpc::{Client, Next, ServerAddress, Stream, Writer};
 use p4info::proto::p4::v1 as pb;
 use p4info::proto::siding::bulk::v1 as bulk;
 use pb::stream_message_request::Update as ToServer;
@@ -29,6 +29,7 @@ struct Switch {
     child: Child,
     address: ServerAddress,
     client: Client,
+    writer: Writer,
     table_id: u32,
     action_id: u32,
 }
@@ -66,7 +67,8 @@ impl Switch {
         let schema = control::Schema::new(&p4info).unwrap();
         let table_id = schema.tables.find("FlowIngress.flows").unwrap().id.0;
         let action_id = schema.actions.find("FlowIngress.forward").unwrap().id.0;
-        Switch { child, address, client, table_id, action_id }
+        let writer = Writer::connect(&address).unwrap();
+        Switch { child, address, client, writer, table_id, action_id }
     }
 
     fn elect(&self) -> Stream<'_> {
@@ -108,7 +110,7 @@ impl Switch {
     fn insert_all(&self) {
         let batches = (0..N_ENTRIES).step_by(BATCH as usize);
         let requests = batches.map(|first| self.request(Type::Insert, first..first + BATCH, 1));
-        self.client.write_encoded(requests.collect(), 2).unwrap();
+        self.writer.write(requests.collect(), 2).unwrap();
     }
 
     /// Keys and parameters of all entries, in a fixed order.
@@ -169,10 +171,10 @@ fn a_million_entries_move_while_they_change() {
         ];
         // Some of them are gone already.
         for request in requests {
-            let _ = from.client.write_encoded(vec![request], 1);
+            let _ = from.writer.write(vec![request], 1);
         }
         if round % 2 == 0 {
-            let _ = from.client.write_encoded(vec![from.request(Type::Insert, numbers(1), 60)], 1);
+            let _ = from.writer.write(vec![from.request(Type::Insert, numbers(1), 60)], 1);
         }
     }
     let expected = from.dump();
@@ -197,7 +199,7 @@ fn entries_go_to_a_file_and_back() {
     let from = Switch::start(dir.path(), "from", PROGRAM);
     let _primary = from.elect();
     let requests = vec![from.request(Type::Insert, 0..20_000, 1)];
-    from.client.write_encoded(requests, 1).unwrap();
+    from.writer.write(requests, 1).unwrap();
     let file = dir.path().join("entries.bulk");
     let (address, path) = (from.address.to_string(), file.to_str().unwrap());
     let (is_ok, out, error) = migrate(&[&address, path, "--table", "flows"]);
@@ -280,7 +282,7 @@ fn keeping_up_says_when_it_is_in_step_and_ends_with_its_election() {
     let dir = tempfile::tempdir().unwrap();
     let (from, to) = (Switch::start(dir.path(), "from", PROGRAM), Switch::start(dir.path(), "to", PROGRAM));
     let _primary = from.elect();
-    from.client.write_encoded(vec![from.request(Type::Insert, 0..5_000, 1)], 1).unwrap();
+    from.writer.write(vec![from.request(Type::Insert, 0..5_000, 1)], 1).unwrap();
     let mut running = Command::new(SIDING)
         .args(["migrate", &from.address.to_string(), &to.address.to_string(), "--keep-up"])
         .stdout(Stdio::piped())
@@ -293,7 +295,7 @@ fn keeping_up_says_when_it_is_in_step_and_ends_with_its_election() {
         "in step: 5000 entries and 0 changes copied; all further changes follow until an interrupt"
     );
     assert_eq!(to.dump(), from.dump());
-    from.client.write_encoded(vec![from.request(Type::Delete, 0..1_000, 1)], 1).unwrap();
+    from.writer.write(vec![from.request(Type::Delete, 0..1_000, 1)], 1).unwrap();
     let end = Instant::now() + Duration::from_secs(60);
     while to.dump() != from.dump() {
         assert!(Instant::now() < end, "the second switch does not follow");

@@ -16,8 +16,15 @@ use std::time::{Duration, Instant};
 const JSON: &str = include_str!("../../programs/control.bmv2.json");
 const START_TIME: Duration = Duration::from_secs(20);
 
+/// A switch and a connection to it.
+pub(super) struct Bmv2 {
+    pub(super) client: Client,
+    pub(super) address: ServerAddress,
+    _switch: Switch,
+}
+
 /// Starts a switch without a program; `None` if it is not installed.
-pub(super) fn start() -> Result<Option<(Switch, Client)>, Exit> {
+pub(super) fn start() -> Result<Option<Bmv2>, Exit> {
     let Some(tool) = tools::find("simple_switch_grpc".as_ref()) else { return Ok(None) };
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).map_err(failed)?;
     let child = Command::new(tool)
@@ -33,7 +40,7 @@ pub(super) fn start() -> Result<Option<(Switch, Client)>, Exit> {
     let begin = Instant::now();
     loop {
         match Client::connect(&address, None) {
-            Ok(client) => return Ok(Some((switch, client))),
+            Ok(client) => return Ok(Some(Bmv2 { client, address, _switch: switch })),
             Err(error) if begin.elapsed() > START_TIME => return Err(failed(error)),
             Err(_) => thread::sleep(Duration::from_millis(50)),
         }

@@ -3,7 +3,7 @@
 use super::{failed, rate};
 use console::output::Exit;
 use control::{Code, Schema};
-use grpc::{Client, Failure, Next, Stream};
+use grpc::{Client, Failure, Next, Stream, Writer};
 use p4info::proto::p4::config::v1::P4Info;
 use p4info::proto::p4::v1 as pb;
 use pb::stream_message_request::Update as ToServer;
@@ -34,7 +34,7 @@ pub(super) struct Key {
 
 /// The primary controller of a switch.
 pub(super) struct Controller<'c> {
-    pub(super) client: &'c Client,
+    client: &'c Client,
     pub(super) election_id: pb::Uint128,
     pub(super) table_id: u32,
     pub(super) action_id: u32,
@@ -138,14 +138,6 @@ impl<'c> Controller<'c> {
         self.requests(kind, 0..n, batch, if kind == Type::Insert { 1 } else { 2 })
     }
 
-    /// Sends requests that write `n` entries, so many at a time, and returns millions of entries a second.
-    pub(super) fn write(&self, requests: &[Bytes], n: usize, n_at_a_time: usize) -> Result<f64, Failure> {
-        let requests = requests.to_vec();
-        let begin = Instant::now();
-        self.client.write_encoded(requests, n_at_a_time)?;
-        Ok(rate(n, begin))
-    }
-
     /// Reads all entries, which are counted and not decoded, and returns their number and millions a second.
     pub(super) fn read(&self) -> Result<(usize, f64), Failure> {
         let entry = pb::TableEntry { table_id: self.table_id, ..pb::TableEntry::default() };
@@ -156,6 +148,19 @@ impl<'c> Controller<'c> {
         self.client.read_encoded(&request, |response| n += n_entities(response))?;
         Ok((n, rate(n, begin)))
     }
+}
+
+/// Sends requests that write `n` entries, so many at a time, and returns millions of entries a second.
+pub(super) fn write(
+    writer: &Writer,
+    requests: &[Bytes],
+    n: usize,
+    n_at_a_time: usize,
+) -> Result<f64, Failure> {
+    let requests = requests.to_vec();
+    let begin = Instant::now();
+    writer.write(requests, n_at_a_time)?;
+    Ok(rate(n, begin))
 }
 
 /// Counts the entities of an encoded `ReadResponse`. What is damaged ends it.

@@ -6,7 +6,7 @@ use crate::args::BenchControlArgs;
 use crate::harness::{Goal, Judged};
 use crate::report;
 use console::output::{self, Exit};
-use grpc::Client;
+use grpc::{Client, Writer};
 use p4info::proto::p4::v1::update::Type;
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,9 +46,10 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
         let (_switch, address) = switch::start_by(transport, dir.path(), args)?;
         let client = Client::connect(&address, None).map_err(failed)?;
         let controller = Controller::new(&client)?;
-        let times = timed(&controller, n)?;
+        let single = Writer::connect(&address).map_err(failed)?;
+        let times = timed(&controller, &single, n)?;
         figures.push(Figure { transport, load: "none", times, others: 0.0 });
-        let other = Client::connect(&address, None).map_err(failed)?;
+        let other = Writer::connect(&address).map_err(failed)?;
         let (is_begun, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
         let (times, others) = std::thread::scope(|scope| {
             let writer = scope.spawn(|| -> Result<f64, Exit> {
@@ -58,8 +59,8 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
                 let (begin, mut n_written) = (Instant::now(), 0);
                 while !is_over.load(Ordering::Relaxed) {
                     is_begun.store(true, Ordering::Relaxed);
-                    other.write_encoded(insert.clone(), 2).map_err(failed)?;
-                    other.write_encoded(delete.clone(), 2).map_err(failed)?;
+                    other.write(insert.clone(), 2).map_err(failed)?;
+                    other.write(delete.clone(), 2).map_err(failed)?;
                     n_written += 2 * N_OTHERS;
                 }
                 Ok(rate(n_written, begin))
@@ -67,7 +68,7 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
             while !is_begun.load(Ordering::Relaxed) && !writer.is_finished() {
                 std::thread::yield_now();
             }
-            let times = timed(&controller, n);
+            let times = timed(&controller, &single, n);
             is_over.store(true, Ordering::Relaxed);
             let written =
                 writer.join().unwrap_or_else(|_| Err(failed("internal bug: the writer has failed")));
@@ -81,11 +82,11 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
 }
 
 /// The times of inserting entries one by one, which are deleted afterwards.
-fn timed(controller: &Controller<'_>, n: usize) -> Result<Vec<Duration>, Exit> {
+fn timed(controller: &Controller<'_>, writer: &Writer, n: usize) -> Result<Vec<Duration>, Exit> {
     let insert = controller.requests(Type::Insert, 0..n, 1, 1);
-    let mut times = controller.client.time_encoded(insert).map_err(failed)?;
+    let mut times = writer.time(insert).map_err(failed)?;
     let delete = controller.requests(Type::Delete, 0..n, BATCH, 1);
-    controller.client.write_encoded(delete, 1).map_err(failed)?;
+    writer.write(delete, 1).map_err(failed)?;
     times.sort_unstable();
     Ok(times)
 }

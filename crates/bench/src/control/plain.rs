@@ -1,13 +1,13 @@
 //! `--figure plain`: Write and Read of P4Runtime.
 
-use super::controller::{Controller, p4info};
+use super::controller::{self, Controller, p4info};
 use super::{bmv2, failed, switch};
 use crate::args::BenchControlArgs;
 use crate::frontend::median;
 use crate::harness::{Goal, Judged};
 use crate::report;
 use console::output::{self, Exit};
-use grpc::Client;
+use grpc::{Client, Writer};
 use p4info::proto::p4::v1::update::Type;
 use serde_json::{Value, json};
 
@@ -52,10 +52,17 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
         let (_switch, address) = switch::start_by(transport, dir.path(), args)?;
         let client = Client::connect(&address, None).map_err(failed)?;
         let controller = Controller::new(&client)?;
+        let writer = Writer::connect(&address).map_err(failed)?;
         let sizes = Sizes::of(args);
         for batch in batches.iter().map(|batch| *batch as usize) {
             for n_at_a_time in AT_A_TIME {
-                figures.extend(of_batch(&controller, ("siding", transport), (batch, n_at_a_time), &sizes)?);
+                figures.extend(of_batch(
+                    &controller,
+                    &writer,
+                    ("siding", transport),
+                    (batch, n_at_a_time),
+                    &sizes,
+                )?);
             }
         }
         if transport == "tcp" {
@@ -80,14 +87,15 @@ pub(super) fn measure(args: &BenchControlArgs) -> Result<(), Exit> {
 /// Figures of BMv2 with the program of the client; none if it is not installed.
 fn of_bmv2(batches: impl Iterator<Item = u32>, client: &Client) -> Result<Vec<Figure>, Exit> {
     let mut batches = batches.peekable();
-    let (Some(_), Some((_switch, bmv2))) = (batches.peek(), bmv2::start()?) else { return Ok(Vec::new()) };
-    let controller = Controller::with(&bmv2, Some(bmv2::config(p4info(client)?)))?;
+    let (Some(_), Some(bmv2)) = (batches.peek(), bmv2::start()?) else { return Ok(Vec::new()) };
+    let controller = Controller::with(&bmv2.client, Some(bmv2::config(p4info(client)?)))?;
+    let writer = Writer::connect(&bmv2.address).map_err(failed)?;
     let sizes = Sizes { n_requests: N_REQUESTS, n_entries: BMV2_ENTRIES, n_runs: BMV2_RUNS };
     let mut figures = Vec::new();
     for batch in batches {
         for n_at_a_time in AT_A_TIME {
             let batch = (batch as usize, n_at_a_time);
-            figures.extend(of_batch(&controller, ("bmv2", "tcp"), batch, &sizes)?);
+            figures.extend(of_batch(&controller, &writer, ("bmv2", "tcp"), batch, &sizes)?);
         }
     }
     Ok(figures)
@@ -112,6 +120,7 @@ impl Sizes {
 /// Inserts, modifies, reads and deletes the same entries in each run.
 fn of_batch(
     controller: &Controller<'_>,
+    writer: &Writer,
     (peer, transport): (&'static str, &'static str),
     (batch, n_at_a_time): (usize, usize),
     sizes: &Sizes,
@@ -119,7 +128,7 @@ fn of_batch(
     let n = (sizes.n_requests * batch).min(sizes.n_entries).max(1);
     let requests =
         [Type::Insert, Type::Modify, Type::Delete].map(|kind| controller.requests_of(kind, n, batch));
-    let write = |requests| controller.write(requests, n, n_at_a_time).map_err(failed);
+    let write = |requests| controller::write(writer, requests, n, n_at_a_time).map_err(failed);
     let mut rates = [const { Vec::new() }; 4];
     for _ in 0..sizes.n_runs {
         rates[0].push(write(&requests[0])?);
