@@ -31,9 +31,9 @@ const N_CHUNKS_WAITING: usize = 4;
 /// Messages to the server that wait on a stream.
 const N_WAITING: usize = 64;
 /// Flow control windows: with small ones a server waits for each round trip.
-const WINDOW_BYTES: u32 = 8 << 20;
+pub(crate) const WINDOW_BYTES: u32 = 8 << 20;
 /// The trailer of an answer has an error for each update of the request.
-const TRAILER_BYTES_MAX: u32 = 64 << 20;
+pub(crate) const TRAILER_BYTES_MAX: u32 = 64 << 20;
 
 /// Address of a server: `HOST:PORT`, `HOST` or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,6 +104,17 @@ pub enum ConnectError {
     Thread(String),
 }
 
+impl ConnectError {
+    pub(crate) fn of(address: &ServerAddress, kind: Option<io::ErrorKind>, why: String) -> ConnectError {
+        match kind {
+            Some(io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) => {
+                ConnectError::Refused(address.clone())
+            }
+            Some(_) | None => ConnectError::Unreachable { address: address.clone(), why },
+        }
+    }
+}
+
 /// A request that has failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
@@ -159,15 +170,8 @@ impl Client {
         let connected = runtime.block_on(endpoint.connect());
         let channel = connected.map_err(|error| {
             let io = causes(&error).find_map(|cause| cause.downcast_ref::<io::Error>());
-            match io.map(io::Error::kind) {
-                Some(io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) => {
-                    ConnectError::Refused(address.clone())
-                }
-                Some(_) | None => {
-                    let why = causes(&error).last().map_or_else(|| error.to_string(), ToString::to_string);
-                    ConnectError::Unreachable { address: address.clone(), why }
-                }
-            }
+            let why = causes(&error).last().map_or_else(|| error.to_string(), ToString::to_string);
+            ConnectError::of(address, io.map(io::Error::kind), why)
         })?;
         let service = P4RuntimeClient::new(channel.clone())
             .max_decoding_message_size(usize::MAX)

@@ -1,7 +1,7 @@
 //! A client that only writes, and whose requests are encoded already. It adds as little as it can to the time of a request, for
 //! measurements.
 
-use crate::client::{ConnectError, Failure, ServerAddress};
+use crate::client::{ConnectError, Failure, ServerAddress, TRAILER_BYTES_MAX, WINDOW_BYTES};
 use crate::connections::LOOK_TIME_MAX;
 use crate::encoded::WRITE;
 use crate::unary;
@@ -21,9 +21,6 @@ use tokio::task::JoinSet;
 use tonic::Status;
 use tonic::codegen::http::{HeaderMap, Request};
 
-/// Flow control windows for answers, which are short but for errors.
-const WINDOW_BYTES: u32 = 8 << 20;
-
 /// A connection without encryption. Its calls block.
 #[derive(Debug)]
 pub struct Writer {
@@ -37,12 +34,7 @@ impl Writer {
         let thread = |error: io::Error| ConnectError::Thread(error.to_string());
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(thread)?;
-        let refused = |error: io::Error| match error.kind() {
-            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
-                ConnectError::Refused(address.clone())
-            }
-            _ => ConnectError::Unreachable { address: address.clone(), why: error.to_string() },
-        };
+        let refused = |error: io::Error| ConnectError::of(address, Some(error.kind()), error.to_string());
         let (sender, authority) = runtime.block_on(async {
             match address {
                 ServerAddress::Tcp { host, port } => {
@@ -115,10 +107,10 @@ where
     let begun = h2::client::Builder::new()
         .initial_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES)
+        .max_header_list_size(TRAILER_BYTES_MAX)
         .handshake(stream)
         .await;
-    let (sender, connection) = begun
-        .map_err(|error| ConnectError::Unreachable { address: address.clone(), why: error.to_string() })?;
+    let (sender, connection) = begun.map_err(|error| ConnectError::of(address, None, error.to_string()))?;
     tokio::spawn(connection);
     Ok(sender)
 }
