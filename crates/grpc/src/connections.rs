@@ -3,6 +3,9 @@
 //! A thread of its own keeps a connection's messages, requests and answers on one core, and lets the system divide the cores
 //! between clients: one that sends millions of entries does not make another one wait for its messages.
 
+use crate::device::Device;
+use crate::followers::Peer;
+use crate::http2::{Http2, Sender};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,9 +16,6 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{Notify, mpsc, watch};
-use tokio_stream::StreamExt;
-use tokio_stream::wrappers::UnboundedReceiverStream;
-use tonic::transport::server::{Connected, Router};
 
 /// More connections share the threads.
 const N_THREADS_MAX: usize = 16;
@@ -29,13 +29,13 @@ const RETRY_TIME: Duration = Duration::from_millis(10);
 
 /// A socket that gives connections.
 pub(crate) trait Accept: Send + 'static {
-    type Stream: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static;
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
     /// A connection on its way from the thread that accepts to the one that serves.
     type Moved: Send + 'static;
 
     fn accept(&self) -> impl Future<Output = io::Result<Self::Moved>> + Send;
-    /// The connection, for the runtime in which this is called.
-    fn arrive(moved: Self::Moved) -> io::Result<Self::Stream>;
+    /// The connection, for the runtime in which this is called, and its client, if the system knows it.
+    fn arrive(moved: Self::Moved) -> io::Result<(Self::Stream, Option<Peer>)>;
 }
 
 impl Accept for TcpListener {
@@ -49,8 +49,9 @@ impl Accept for TcpListener {
         stream.into_std()
     }
 
-    fn arrive(moved: std::net::TcpStream) -> io::Result<TcpStream> {
-        TcpStream::from_std(moved)
+    fn arrive(moved: std::net::TcpStream) -> io::Result<(TcpStream, Option<Peer>)> {
+        let peer = moved.peer_addr().ok().map(Peer::Tcp);
+        Ok((TcpStream::from_std(moved)?, peer))
     }
 }
 
@@ -63,8 +64,10 @@ impl Accept for UnixListener {
         stream.into_std()
     }
 
-    fn arrive(moved: std::os::unix::net::UnixStream) -> io::Result<UnixStream> {
-        UnixStream::from_std(moved)
+    fn arrive(moved: std::os::unix::net::UnixStream) -> io::Result<(UnixStream, Option<Peer>)> {
+        let stream = UnixStream::from_std(moved)?;
+        let user = stream.peer_cred().ok();
+        Ok((stream, user.map(|user| Peer::Unix { pid: user.pid(), uid: user.uid() })))
     }
 }
 
@@ -102,19 +105,12 @@ struct Counted<S> {
     stream: S,
     n_open: Arc<AtomicUsize>,
     traffic: Arc<Traffic>,
+    n_reads: Arc<AtomicUsize>,
 }
 
 impl<S> Drop for Counted<S> {
     fn drop(&mut self) {
         self.n_open.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl<S: Connected> Connected for Counted<S> {
-    type ConnectInfo = S::ConnectInfo;
-
-    fn connect_info(&self) -> S::ConnectInfo {
-        self.stream.connect_info()
     }
 }
 
@@ -126,6 +122,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
     ) -> Poll<io::Result<()>> {
         let done = Pin::new(&mut self.stream).poll_read(context, to);
         if done.is_ready() {
+            self.n_reads.fetch_add(1, Ordering::Relaxed);
             self.traffic.n_reads.fetch_add(1, Ordering::Relaxed);
             self.traffic.came.notify_one();
         }
@@ -172,9 +169,9 @@ struct Thread<M> {
 
 /// Accepts connections and hands them to threads, until the sender of `stopped` is gone. Then connections are closed, and what
 /// requests do on other threads has the time `end_time`.
-pub(crate) async fn serve<A: Accept>(
+pub(crate) async fn serve<A: Accept, D: Device>(
     listener: A,
-    router: Router,
+    http2: Arc<Http2<D>>,
     mut stopped: watch::Receiver<()>,
     end_time: Duration,
 ) {
@@ -191,7 +188,7 @@ pub(crate) async fn serve<A: Accept>(
         };
         if threads.len() < N_THREADS_MAX && threads.iter().all(|thread| n_open(thread) > 0) {
             // Without a further thread, connections share those that are there.
-            threads.extend(start::<A>(router.clone(), stopped.clone(), end_time).ok());
+            threads.extend(start::<A, D>(Arc::clone(&http2), stopped.clone(), end_time).ok());
         }
         // Without any thread the connection is closed.
         if let Some(thread) = threads.iter().min_by_key(|thread| n_open(thread)) {
@@ -206,8 +203,8 @@ fn n_open<M>(thread: &Thread<M>) -> usize {
     thread.n_open.load(Ordering::Relaxed)
 }
 
-fn start<A: Accept>(
-    router: Router,
+fn start<A: Accept, D: Device>(
+    http2: Arc<Http2<D>>,
     mut stopped: watch::Receiver<()>,
     end_time: Duration,
 ) -> io::Result<Thread<A::Moved>> {
@@ -216,25 +213,28 @@ fn start<A: Accept>(
         .thread_name("p4runtime work")
         .enable_all()
         .build()?;
-    let (sender, receiver) = mpsc::unbounded_channel();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
     let n_open = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&n_open);
     let traffic = Arc::new(Traffic::default());
     let handle = std::thread::Builder::new().name("p4runtime".to_owned()).spawn(move || {
         runtime.block_on(async {
-            let incoming = UnboundedReceiverStream::new(receiver).map(|moved| {
-                let (n_open, traffic) = (Arc::clone(&counted), Arc::clone(&traffic));
-                match A::arrive(moved) {
-                    Ok(stream) => Ok(Counted { stream, n_open, traffic }),
-                    Err(error) => {
-                        n_open.fetch_sub(1, Ordering::Relaxed);
-                        Err(error)
-                    }
+            let arriving = async {
+                while let Some(moved) = receiver.recv().await {
+                    let Ok((stream, peer)) = A::arrive(moved) else {
+                        counted.fetch_sub(1, Ordering::Relaxed);
+                        continue;
+                    };
+                    let (n_open, traffic) = (Arc::clone(&counted), Arc::clone(&traffic));
+                    let n_reads = Arc::new(AtomicUsize::new(0));
+                    let sender = Sender { peer, n_reads: Arc::clone(&n_reads) };
+                    let stream = Counted { stream, n_open, traffic, n_reads };
+                    tokio::spawn(Arc::clone(&http2).serve(stream, sender));
                 }
-            });
+            };
             tokio::select! {
                 _ = stopped.changed() => {}
-                _ = router.serve_with_incoming(incoming) => {}
+                () = arriving => {}
                 () = look(Arc::clone(&traffic)) => {}
             }
         });

@@ -2,10 +2,11 @@
 
 use crate::bounded;
 use crate::device::Device;
+use crate::http2::Answer;
 use crate::raw::RawCodec;
 use crate::shared::Shared;
 use crate::turn::Length;
-use crate::unary::{self, UnaryBody};
+use crate::unary::UnaryBody;
 use p4info::proto::p4::v1 as pb;
 use prost::Message;
 use prost::bytes::Bytes;
@@ -30,7 +31,7 @@ const WAIT_TIME: Duration = Duration::from_micros(200);
 /// Answers to a read that wait to be sent.
 const N_ANSWERS_MAX: usize = 4;
 
-/// Answers the two methods, and passes on all other requests of the service.
+/// Answers the method Read, and passes on all other requests of the service.
 pub(crate) struct EncodedService<D: Device, S> {
     pub(crate) shared: Arc<Shared<D>>,
     /// The service of all other methods.
@@ -70,7 +71,6 @@ where
         let shared = Arc::clone(&self.shared);
         let bytes_max = self.message_bytes_max;
         match request.uri().path() {
-            WRITE => Box::pin(async move { Ok(write(shared, request, bytes_max).await) }),
             READ => {
                 Box::pin(async move { Ok(grpc(bytes_max).server_streaming(Read(shared), request).await) })
             }
@@ -80,25 +80,24 @@ where
 }
 
 /// Answers a request to write.
-async fn write<D: Device>(
-    shared: Arc<Shared<D>>,
+pub(crate) async fn write<D: Device>(
+    shared: &Arc<Shared<D>>,
     request: http::Request<Body>,
     bytes_max: usize,
-) -> http::Response<Body> {
+) -> Answer {
     let (head, body) = request.into_parts();
     let body = match head.headers.contains_key(ENCODING) {
         true => body,
         false => match UnaryBody::of(body, bytes_max).await {
             UnaryBody::Message(request) => {
-                return match answer(shared, request).await {
-                    Ok(()) => unary::empty_answer(),
-                    Err(status) => status.into_http(),
-                };
+                let answered = answer(Arc::clone(shared), request).await;
+                return answered.map_or_else(|status| Answer::Full(status.into_http()), |()| Answer::Empty);
             }
             UnaryBody::Other(body) => body,
         },
     };
-    grpc(bytes_max).unary(Write(shared), http::Request::from_parts(head, body)).await
+    let service = Write(Arc::clone(shared));
+    Answer::Full(grpc(bytes_max).unary(service, http::Request::from_parts(head, body)).await)
 }
 
 fn grpc(bytes_max: usize) -> Grpc<RawCodec> {

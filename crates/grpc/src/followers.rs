@@ -3,7 +3,6 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tonic::transport::server::UdsConnectInfo;
 use tonic::{Request, Status};
 
 /// Readers of one client that follow at a time.
@@ -31,13 +30,9 @@ enum Client {
 }
 
 impl Peer {
-    /// `None` if the transport does not say it.
+    /// The sender of a request; `None` if the transport does not say it.
     pub(crate) fn of<T>(request: &Request<T>) -> Option<Peer> {
-        if let Some(address) = request.remote_addr() {
-            return Some(Peer::Tcp(address));
-        }
-        let user = request.extensions().get::<UdsConnectInfo>()?.peer_cred?;
-        Some(Peer::Unix { pid: user.pid(), uid: user.uid() })
+        request.extensions().get().copied()
     }
 
     fn client(self) -> Client {

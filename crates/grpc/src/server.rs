@@ -5,12 +5,14 @@ use crate::bulk_v1::bulk_server::BulkServer;
 use crate::connections;
 use crate::device::Device;
 use crate::encoded::EncodedService;
+use crate::http2::Http2;
 use crate::local::{Local, LocalService, UpdateCounts};
 use crate::messages;
 use crate::outbox::Bounds;
 use crate::p4_v1::p4_runtime_server::P4RuntimeServer;
 use crate::service::Service;
 use crate::shared::{Shared, lock};
+use crate::tls;
 use control::session::Sessions;
 use control::translate::TranslationError;
 use std::fmt;
@@ -25,12 +27,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
-use tonic::transport::{Certificate, Identity, ServerTlsConfig};
+use tonic::service::Routes;
 
-/// Flow control windows: with small ones a sender waits for each round trip.
-const STREAM_WINDOW_BYTES: u32 = 8 << 20;
-const CONNECTION_WINDOW_BYTES: u32 = 32 << 20;
-const FRAME_BYTES: u32 = 1 << 20;
 /// A client that does not answer for so long is gone.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(20);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -231,36 +229,29 @@ impl Server {
             others: service,
             message_bytes_max: limits.message_bytes_max,
         };
-        let mut builder = tonic::transport::Server::builder()
-            .initial_stream_window_size(STREAM_WINDOW_BYTES)
-            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-            .max_frame_size(FRAME_BYTES)
-            .max_concurrent_streams(limits.n_requests_max)
-            .http2_keepalive_interval(Some(limits.keepalive.0))
-            .http2_keepalive_timeout(Some(limits.keepalive.1));
-        if let Some(tls) = tls {
-            let mut config = ServerTlsConfig::new().identity(Identity::from_pem(tls.certificate, tls.key));
-            if let Some(authority) = tls.client_authority {
-                config = config.client_ca_root(Certificate::from_pem(authority));
-            }
-            builder = builder.tls_config(config).map_err(|error| StartError::Tls(error.to_string()))?;
-        }
         let local = LocalService { shared: Arc::clone(&shared), runtime: runtime.handle().clone() };
         let bulk = BulkServer::new(BulkService(local.clone()))
             .max_decoding_message_size(limits.message_bytes_max)
             .max_encoding_message_size(usize::MAX);
-        let router = builder.add_service(service).add_service(bulk);
+        let http2 = Arc::new(Http2 {
+            shared: Arc::clone(&shared),
+            routes: Routes::new(service).add_service(bulk).prepare(),
+            tls: tls.as_ref().map(tls::acceptor).transpose()?,
+            message_bytes_max: limits.message_bytes_max,
+            n_requests_max: limits.n_requests_max,
+            keepalive: limits.keepalive,
+        });
         let (stop, stopped) = watch::channel(());
         let failed = |error| StartError::Listen { address: address.clone(), error };
         let _context = runtime.enter();
         let serving = match socket {
             Socket::Tcp(listener) => {
                 let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-                runtime.spawn(connections::serve(listener, router, stopped, END_TIME))
+                runtime.spawn(connections::serve(listener, http2, stopped, END_TIME))
             }
             Socket::Unix(listener) => {
                 let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
-                runtime.spawn(connections::serve(listener, router, stopped, END_TIME))
+                runtime.spawn(connections::serve(listener, http2, stopped, END_TIME))
             }
         };
         drop(_context);

@@ -11,7 +11,7 @@ use bench::{Bench, Code, DEVICE, PROGRAM, Request, TestDevice, all_entries, code
 use grpc::p4_v1::p4_runtime_client::P4RuntimeClient;
 use grpc::{Address, Limits, Server, ServerOptions, StartError, Tls};
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::ops::Range;
 use std::path::Path;
@@ -20,6 +20,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::codegen::http;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Request as Call, Status};
 use wire::Wire;
@@ -304,4 +305,59 @@ fn a08_a_client_that_dies_in_a_write_is_gone() {
     }
     let mut last = bench.controller();
     last.elect("", 100);
+}
+
+/// A server whose clients have 0.1 s to begin, and as much to answer.
+fn impatient() -> Bench {
+    let keepalive = (Duration::from_millis(50), Duration::from_millis(50));
+    let limits = Limits { keepalive, ..Limits::default() };
+    Bench::with(|options| ServerOptions { limits, ..options })
+}
+
+#[test]
+fn a07_clients_that_do_not_begin_are_cut_off() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let bench = impatient();
+    let Address::Tcp(address) = bench.server().address().clone() else { panic!() };
+    for beginning in [&b""[..], b"PRI * HTTP/2.0\r\n", b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"] {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(beginning).unwrap();
+        let mut answer = Vec::new();
+        // Closed, or reset because there are bytes that nobody has read.
+        let end = stream.read_to_end(&mut answer).map_err(|error| error.kind());
+        assert!(matches!(end, Ok(_) | Err(ErrorKind::ConnectionReset)), "{beginning:?}: {end:?}");
+    }
+    bench.controller().elect("", 1);
+}
+
+#[test]
+fn a07_a_request_has_the_time_that_its_client_sets() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let bench = Bench::new();
+    let Address::Tcp(address) = bench.server().address().clone() else { panic!() };
+    bench.runtime.block_on(async {
+        let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        let (sender, connection) = h2::client::handshake(stream).await.unwrap();
+        tokio::spawn(connection);
+        let open = async |time: &'static str, method: &str| {
+            let request = http::Request::post(format!("http://a/p4.v1.P4Runtime/{method}"))
+                .header("content-type", "application/grpc")
+                .header("grpc-timeout", time);
+            let mut sender = sender.clone().ready().await.unwrap();
+            // The message does not come.
+            sender.send_request(request.body(()).unwrap(), false).unwrap()
+        };
+        for method in ["Write", "Read", "Capabilities"] {
+            let (answer, _body) = open("20m", method).await;
+            let head = answer.await.unwrap();
+            assert_eq!(head.headers()["grpc-status"], "4", "{method}");
+        }
+        // Cancelled before the time is over; the connection goes on.
+        let (answer, mut body) = open("1H", "Write").await;
+        body.send_reset(h2::Reason::CANCEL);
+        answer.await.unwrap_err();
+        let (answer, _body) = open("1m", "Write").await;
+        assert_eq!(answer.await.unwrap().headers()["grpc-status"], "4");
+    });
 }

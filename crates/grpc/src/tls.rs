@@ -1,0 +1,42 @@
+//! Encryption of connections.
+
+use crate::server::{StartError, Tls};
+use std::fmt::Display;
+use std::sync::Arc;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+
+/// The protocol that clients agree on, before HTTP/2 begins (RFC 9113, section 3.2).
+const HTTP2: &[u8] = b"h2";
+
+/// What begins encrypted connections. Fails if keys or certificates cannot be used.
+pub(crate) fn acceptor(tls: &Tls) -> Result<TlsAcceptor, StartError> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
+    let builder = builder.with_safe_default_protocol_versions().map_err(unusable)?;
+    let builder = match &tls.client_authority {
+        None => builder.with_no_client_auth(),
+        Some(authority) => {
+            let mut roots = RootCertStore::empty();
+            roots.add_parsable_certificates(certificates(authority)?);
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
+            builder.with_client_cert_verifier(verifier.build().map_err(unusable)?)
+        }
+    };
+    let key = PrivateKeyDer::from_pem_slice(&tls.key).map_err(unusable)?;
+    let mut config = builder.with_single_cert(certificates(&tls.certificate)?, key).map_err(unusable)?;
+    config.alpn_protocols.push(HTTP2.to_vec());
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, StartError> {
+    CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(unusable)
+}
+
+fn unusable(error: impl Display) -> StartError {
+    StartError::Tls(error.to_string())
+}
