@@ -1,65 +1,16 @@
 /*
  * Entries as records: byte strings of one size, which the host has checked.
  *
- * Owns: conversion between records and struct sd_entry_view, in pieces that stay in a near cache. The host decides the
- * layout (struct sd_record_layout), and checks widths, masks and actions before it calls these functions.
+ * Owns: writing and reading them by way of struct sd_entry_view (sd_record_view.h), in pieces that stay in a near cache.
  */
 #ifndef SD_TABLE_RECORDS_H
 #define SD_TABLE_RECORDS_H
 
+#include "table/sd_record_view.h"
 #include "table/sd_table_scan.h"
 
 /* Views of one piece take 17 KiB. */
 #define SD_RECORDS_PIECE 128u
-
-SD_INLINE uint32_t sd_record_u32(const uint8_t *at, uint32_t n_bytes)
-{
-    uint32_t value = 0;
-    if (n_bytes == 1)
-        return *at;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-/* Cells of records, which need not be aligned where they are. */
-struct sd_record_cells {
-    struct sd_count count;
-    struct sd_meter_rates rates;
-};
-
-/* A view with the parts that those of all records of a table have in common. */
-SD_INLINE struct sd_entry_view sd_record_empty_view(const struct sd_table *t)
-{
-    return (struct sd_entry_view){.mask = t->ones, .kind = SD_ENTRY_ACTION, .profile = UINT32_MAX};
-}
-
-/*
- * Lets a view, which is empty or that of another record, point into a record and to `cells`. Field by field in its place:
- * a view that is made elsewhere and copied waits until its fields have left the store buffer.
- */
-SD_ALWAYS_INLINE void sd_record_view(const struct sd_record_layout *layout, const uint8_t *record,
-                                     struct sd_record_cells *cells, struct sd_entry_view *view)
-{
-    view->value = record;
-    view->what = sd_record_u32(record + layout->action_at, layout->action_bytes);
-    view->data = record + layout->data_at;
-    if (layout->mask_at != SD_NO_PART)
-        view->mask = record + layout->mask_at;
-    if (layout->kind_at != SD_NO_PART)
-        view->kind = record[layout->kind_at];
-    if (layout->priority_at != SD_NO_PART)
-        view->priority = (int32_t)sd_record_u32(record + layout->priority_at, 4);
-    if (layout->idle_timeout_at != SD_NO_PART)
-        memcpy(&view->idle_timeout_ns, record + layout->idle_timeout_at, sizeof view->idle_timeout_ns);
-    if (layout->count_at != SD_NO_PART) {
-        memcpy(&cells->count, record + layout->count_at, sizeof cells->count);
-        view->count = &cells->count;
-    }
-    if (layout->rates_at != SD_NO_PART) {
-        memcpy(&cells->rates, record + layout->rates_at, sizeof cells->rates);
-        view->rates = &cells->rates;
-    }
-}
 
 SD_LOCAL uint32_t sd_table_write_records(struct sd_instance *instance, uint32_t table, uint32_t op,
                                          const struct sd_record_layout *layout, const uint8_t *records, uint32_t n,
@@ -71,6 +22,8 @@ SD_LOCAL uint32_t sd_table_write_records(struct sd_instance *instance, uint32_t 
         memset(statuses, (int)status, n);
         return 0;
     }
+    if (t->entry_ops->write_lean && sd_record_is_lean(layout))
+        return t->entry_ops->write_lean(instance, t, op, layout, records, n, handles, statuses);
     struct sd_entry_view views[SD_RECORDS_PIECE];
     struct sd_record_cells cells[SD_RECORDS_PIECE];
     const struct sd_record_layout parts = *layout;

@@ -183,6 +183,9 @@ SD_ALWAYS_INLINE uint32_t sd_exact_insert(struct sd_exact *t, struct sd_exact_sh
 /* Hashes that are kept until then: a power of two that is at least five groups. */
 #define SD_EXACT_N_UNDER_WAY 64u
 
+/* The elements of the group that begins at `from`, of `n`: none if that is behind them, or before the first (and so a large number). */
+#define SD_EXACT_EACH(i, from, n) for (uint64_t i = (from); i < (from) + SD_EXACT_GROUP && i < (n); i++)
+
 SD_ALWAYS_INLINE uint32_t sd_exact_lead(uint32_t n)
 {
     return n > SD_EXACT_GROUP ? 2 * SD_EXACT_GROUP : SD_EXACT_GROUP;
@@ -215,13 +218,12 @@ SD_ALWAYS_INLINE uint32_t sd_exact_insert_batch(struct sd_exact *t, struct sd_ex
     uint64_t hashes[SD_EXACT_N_UNDER_WAY];
     uint32_t n_inserted = 0, lead = sd_exact_lead(n);
     for (uint64_t at = 0; at < (uint64_t)n + 2 * lead; at += SD_EXACT_GROUP) {
-        /* Before the first there are none: numbers that are above `n`. */
         uint64_t near = at - lead, now = near - lead;
-        for (uint64_t i = at; i < at + SD_EXACT_GROUP && i < n; i++)
+        SD_EXACT_EACH(i, at, n)
             hashes[i % SD_EXACT_N_UNDER_WAY] = sd_exact_start_insert(t, shape, key + i * key_stride);
-        for (uint64_t i = near; i < near + SD_EXACT_GROUP && i < n; i++)
+        SD_EXACT_EACH(i, near, n)
             sd_exact_prefetch_insert(t, shape, hashes[i % SD_EXACT_N_UNDER_WAY]);
-        for (uint64_t i = now; i < now + SD_EXACT_GROUP && i < n; i++) {
+        SD_EXACT_EACH(i, now, n) {
             uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
             uint32_t status = sd_exact_insert_hashed(t, shape, key + i * key_stride, value + i * value_stride, hash);
             n_inserted += status == SD_OK;

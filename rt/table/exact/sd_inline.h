@@ -10,6 +10,7 @@
 #define SD_INLINE_H
 
 #include "table/sd_entry_ops.h"
+#include "table/sd_record_view.h"
 
 /* Not inlined: a compiler that knows the size of the caller's key but not key_bytes warns of reads behind the key. */
 static SD_UNUSED __attribute__((noinline)) uint64_t sd_inline_hash(const struct sd_table *t, const uint8_t *key)
@@ -68,6 +69,28 @@ SD_INLINE void sd_inline_put_view(const struct sd_table *t, uint8_t *to, const s
     uint64_t word = view->what | (is_const ? SD_INLINE_IS_CONST : 0) | handle << SD_INLINE_HANDLE_SHIFT;
     uint32_t n_bytes = view->data ? t->type->actions[view->what].data_bytes : 0;
     sd_exact_put_value(to, word, view->data, n_bytes, t->type->data_bytes);
+}
+
+/* The entries of a batch: views, or records that have key, action and data only. By value, so that it stays in registers. */
+struct sd_inline_batch {
+    const struct sd_entry_view *views;
+    const uint8_t *records;
+    struct sd_record_layout layout;
+};
+
+SD_ALWAYS_INLINE const uint8_t *sd_inline_key(const struct sd_inline_batch *batch, uint64_t i)
+{
+    return batch->views ? batch->views[i].value : batch->records + i * batch->layout.record_bytes;
+}
+
+/* The view of an entry; that of a record is made in `room`, which begins as sd_record_empty_view. */
+SD_ALWAYS_INLINE const struct sd_entry_view *sd_inline_view(const struct sd_inline_batch *batch, uint64_t i,
+                                                            struct sd_entry_view *room)
+{
+    if (batch->views)
+        return &batch->views[i];
+    sd_record_lean_view(&batch->layout, sd_inline_key(batch, i), room);
+    return room;
 }
 
 /* Inserts one entry with all checks; `hash` is the hash of its key. */
@@ -159,24 +182,26 @@ SD_ALWAYS_INLINE bool sd_inline_insert_quick(struct sd_exact_shape shape, const 
 }
 
 SD_ALWAYS_INLINE uint32_t sd_inline_insert_shaped(struct sd_exact_shape shape, struct sd_table *t,
-                                                enum sd_entry_writer writer, const struct sd_entry_view *views,
+                                                enum sd_entry_writer writer, struct sd_inline_batch batch,
                                                 uint32_t n, uint64_t *handles, uint8_t *statuses)
 {
     uint64_t hashes[SD_EXACT_N_UNDER_WAY];
+    struct sd_entry_view room = sd_record_empty_view(t);
     uint32_t n_inserted = 0, lead = sd_exact_lead(n);
     for (uint64_t at = 0; at < (uint64_t)n + 2 * lead; at += SD_EXACT_GROUP) {
         /* Three steps are interleaved, see sd_exact_insert_batch. */
         uint64_t near = at - lead, now = near - lead;
-        for (uint64_t i = at; i < at + SD_EXACT_GROUP && i < n; i++)
-            hashes[i % SD_EXACT_N_UNDER_WAY] = sd_exact_start_insert(&t->exact, shape, views[i].value);
-        for (uint64_t i = near; i < near + SD_EXACT_GROUP && i < n; i++)
+        SD_EXACT_EACH(i, at, n)
+            hashes[i % SD_EXACT_N_UNDER_WAY] = sd_exact_start_insert(&t->exact, shape, sd_inline_key(&batch, i));
+        SD_EXACT_EACH(i, near, n)
             sd_exact_prefetch_insert(&t->exact, shape, hashes[i % SD_EXACT_N_UNDER_WAY]);
         for (uint64_t i = now, end = now + SD_EXACT_GROUP < n ? now + SD_EXACT_GROUP : n; now < n && i < end; i++) {
             struct sd_inline_run run;
             if (SD_LIKELY(sd_inline_begin(t, writer, (uint32_t)(end - i), &run))) {
                 for (; i < end; i++) {
                     uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
-                    if (SD_UNLIKELY(!sd_inline_insert_quick(shape, &t->exact, &run, &views[i], hash)))
+                    if (SD_UNLIKELY(!sd_inline_insert_quick(shape, &t->exact, &run, sd_inline_view(&batch, i, &room),
+                                                             hash)))
                         break;
                     handles[i] = run.handle + run.n_inserted - 1;
                     statuses[i] = SD_OK;
@@ -187,7 +212,7 @@ SD_ALWAYS_INLINE uint32_t sd_inline_insert_shaped(struct sd_exact_shape shape, s
                     break;
             }
             uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
-            uint32_t status = sd_inline_insert_hashed(shape, t, writer, &views[i], hash, &handles[i]);
+            uint32_t status = sd_inline_insert_hashed(shape, t, writer, sd_inline_view(&batch, i, &room), hash, &handles[i]);
             statuses[i] = (uint8_t)status;
             n_inserted += status == SD_OK;
         }
@@ -200,8 +225,8 @@ SD_LOCAL uint32_t sd_inline_insert(struct sd_instance *instance, struct sd_table
                                    uint8_t *statuses)
 {
     (void)now_ns;
-    uint32_t n_inserted =
-        SD_EXACT_SHAPED(t->exact.shape, sd_inline_insert_shaped, t, writer, views, n, handles, statuses);
+    struct sd_inline_batch batch = {.views = views};
+    uint32_t n_inserted = sd_inline_insert_shaped(t->exact.shape, t, writer, batch, n, handles, statuses);
     sd_table_tell_bytes(instance, t);
     return n_inserted;
 }
@@ -245,23 +270,24 @@ SD_ALWAYS_INLINE uint32_t sd_inline_modify_one(struct sd_exact_shape shape, stru
 }
 
 SD_ALWAYS_INLINE uint32_t sd_inline_modify_shaped(struct sd_exact_shape shape, struct sd_table *t,
-                                                  const struct sd_entry_view *views, uint32_t n, uint64_t *handles,
+                                                  struct sd_inline_batch batch, uint32_t n, uint64_t *handles,
                                                   uint8_t *statuses)
 {
     uint64_t hashes[SD_EXACT_N_UNDER_WAY];
+    struct sd_entry_view room = sd_record_empty_view(t);
     uint32_t n_modified = 0, lead = sd_exact_lead(n);
     for (uint64_t at = 0; at < (uint64_t)n + 2 * lead; at += SD_EXACT_GROUP) {
         /* Three steps are interleaved, see sd_exact_insert_batch. */
         uint64_t near = at - lead, now = near - lead;
-        for (uint64_t i = at; i < at + SD_EXACT_GROUP && i < n; i++)
-            hashes[i % SD_EXACT_N_UNDER_WAY] = sd_exact_start_change(&t->exact, shape, views[i].value);
-        for (uint64_t i = near; i < near + SD_EXACT_GROUP && i < n; i++) {
+        SD_EXACT_EACH(i, at, n)
+            hashes[i % SD_EXACT_N_UNDER_WAY] = sd_exact_start_change(&t->exact, shape, sd_inline_key(&batch, i));
+        SD_EXACT_EACH(i, near, n) {
             sd_exact_prefetch_change(&t->exact, shape, hashes[i % SD_EXACT_N_UNDER_WAY]);
             sd_exact_prefetch_insert(&t->exact, shape, hashes[i % SD_EXACT_N_UNDER_WAY]);
         }
-        for (uint64_t i = now; i < now + SD_EXACT_GROUP && i < n; i++) {
+        SD_EXACT_EACH(i, now, n) {
             uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
-            uint32_t status = sd_inline_modify_one(shape, t, &views[i], hash, &handles[i]);
+            uint32_t status = sd_inline_modify_one(shape, t, sd_inline_view(&batch, i, &room), hash, &handles[i]);
             statuses[i] = (uint8_t)status;
             n_modified += status == SD_OK;
         }
@@ -273,17 +299,18 @@ SD_LOCAL uint32_t sd_inline_modify(struct sd_instance *instance, struct sd_table
                                    uint32_t n, uint64_t now_ns, uint64_t *handles, uint8_t *statuses)
 {
     (void)instance, (void)now_ns;
-    return SD_EXACT_SHAPED(t->exact.shape, sd_inline_modify_shaped, t, views, n, handles, statuses);
+    struct sd_inline_batch batch = {.views = views};
+    return sd_inline_modify_shaped(t->exact.shape, t, batch, n, handles, statuses);
 }
 
 SD_ALWAYS_INLINE uint32_t sd_inline_remove_one(struct sd_exact_shape shape, struct sd_table *t,
-                                               const struct sd_entry_view *view, uint64_t hash, uint64_t *handle)
+                                               const uint8_t *key, uint64_t hash, uint64_t *handle)
 {
     uint8_t *home = sd_exact_home_of(&t->exact, shape, hash);
-    uint32_t lane = sd_exact_lane_at_home(shape, home, view->value, hash);
+    uint32_t lane = sd_exact_lane_at_home(shape, home, key, hash);
     const uint8_t *entry = sd_exact_entry(shape, home, lane);
     if (SD_UNLIKELY(lane == SD_EXACT_SLOTS))
-        entry = sd_exact_find_hashed(&t->exact, sd_exact_table_shape(t), view->value, hash);
+        entry = sd_exact_find_hashed(&t->exact, sd_exact_table_shape(t), key, hash);
     if (!entry)
         return SD_NOT_FOUND;
     uint64_t word = sd_inline_word(t, entry);
@@ -293,14 +320,14 @@ SD_ALWAYS_INLINE uint32_t sd_inline_remove_one(struct sd_exact_shape shape, stru
     if (SD_LIKELY(lane != SD_EXACT_SLOTS))
         sd_exact_remove_at_home(&t->exact, home, lane);
     else
-        sd_exact_remove_hashed(&t->exact, sd_exact_table_shape(t), view->value, hash);
+        sd_exact_remove_hashed(&t->exact, sd_exact_table_shape(t), key, hash);
     sd_order_remove(&t->order, *handle);
     sd_table_add_entries(t, -UINT64_C(1));
     return SD_OK;
 }
 
 SD_ALWAYS_INLINE uint32_t sd_inline_remove_shaped(struct sd_exact_shape shape, struct sd_table *t,
-                                                  const struct sd_entry_view *views, uint32_t n, uint64_t *handles,
+                                                  struct sd_inline_batch batch, uint32_t n, uint64_t *handles,
                                                   uint8_t *statuses)
 {
     uint64_t hashes[SD_EXACT_N_UNDER_WAY];
@@ -310,19 +337,19 @@ SD_ALWAYS_INLINE uint32_t sd_inline_remove_shaped(struct sd_exact_shape shape, s
     for (uint64_t at = 0; at < (uint64_t)n + 3 * lead; at += SD_EXACT_GROUP) {
         /* Four steps are interleaved, see sd_exact_insert_batch: the entry says which element of the order goes. */
         uint64_t near = at - lead, ordered = near - lead, now = ordered - lead;
-        for (uint64_t i = at; i < at + SD_EXACT_GROUP && i < n; i++)
-            hashes[i % SD_EXACT_N_UNDER_WAY] = sd_exact_start_change(&t->exact, shape, views[i].value);
-        for (uint64_t i = near; i < near + SD_EXACT_GROUP && i < n; i++)
+        SD_EXACT_EACH(i, at, n)
+            hashes[i % SD_EXACT_N_UNDER_WAY] = sd_exact_start_change(&t->exact, shape, sd_inline_key(&batch, i));
+        SD_EXACT_EACH(i, near, n)
             entries[i % SD_EXACT_N_UNDER_WAY] =
                 sd_exact_prefetch_change(&t->exact, shape, hashes[i % SD_EXACT_N_UNDER_WAY]);
-        for (uint64_t i = ordered; i < ordered + SD_EXACT_GROUP && i < n; i++) {
+        SD_EXACT_EACH(i, ordered, n) {
             const uint8_t *entry = entries[i % SD_EXACT_N_UNDER_WAY];
             if (entry && n > 1)
                 sd_order_prefetch(&t->order, sd_inline_word(t, entry) >> SD_INLINE_HANDLE_SHIFT);
         }
-        for (uint64_t i = now; i < now + SD_EXACT_GROUP && i < n; i++) {
+        SD_EXACT_EACH(i, now, n) {
             uint64_t hash = hashes[i % SD_EXACT_N_UNDER_WAY];
-            uint32_t status = sd_inline_remove_one(shape, t, &views[i], hash, &handles[i]);
+            uint32_t status = sd_inline_remove_one(shape, t, sd_inline_key(&batch, i), hash, &handles[i]);
             statuses[i] = (uint8_t)status;
             n_removed += status == SD_OK;
         }
@@ -333,9 +360,32 @@ SD_ALWAYS_INLINE uint32_t sd_inline_remove_shaped(struct sd_exact_shape shape, s
 SD_LOCAL uint32_t sd_inline_remove(struct sd_instance *instance, struct sd_table *t, const struct sd_entry_view *views,
                                    uint32_t n, uint64_t *handles, uint8_t *statuses)
 {
-    uint32_t n_removed = SD_EXACT_SHAPED(t->exact.shape, sd_inline_remove_shaped, t, views, n, handles, statuses);
+    struct sd_inline_batch batch = {.views = views};
+    uint32_t n_removed = sd_inline_remove_shaped(t->exact.shape, t, batch, n, handles, statuses);
     sd_table_tell_bytes(instance, t);
     return n_removed;
+}
+
+/* Large numbers of entries come in this way, so only it is compiled for each common size of keys. */
+SD_LOCAL uint32_t sd_inline_write_lean(struct sd_instance *instance, struct sd_table *t, uint32_t op,
+                                       const struct sd_record_layout *layout, const uint8_t *records, uint32_t n,
+                                       uint64_t *handles, uint8_t *statuses)
+{
+    struct sd_inline_batch batch = {.records = records, .layout = *layout};
+    struct sd_exact_shape shape = t->exact.shape;
+    uint32_t n_done = 0;
+    switch ((enum sd_record_op)op) {
+    case SD_RECORD_INSERT:
+        n_done = SD_EXACT_SHAPED(shape, sd_inline_insert_shaped, t, SD_BY_CONTROLLER, batch, n, handles, statuses);
+        break;
+    case SD_RECORD_MODIFY:
+        return SD_EXACT_SHAPED(shape, sd_inline_modify_shaped, t, batch, n, handles, statuses);
+    case SD_RECORD_REMOVE:
+        n_done = SD_EXACT_SHAPED(shape, sd_inline_remove_shaped, t, batch, n, handles, statuses);
+        break;
+    }
+    sd_table_tell_bytes(instance, t);
+    return n_done;
 }
 
 SD_LOCAL uint32_t sd_inline_find_view(const struct sd_table *t, const struct sd_entry_view *key,
@@ -353,6 +403,7 @@ static const SD_UNUSED struct sd_entry_ops sd_inline_ops = {
     .insert = sd_inline_insert,
     .modify = sd_inline_modify,
     .remove = sd_inline_remove,
+    .write_lean = sd_inline_write_lean,
     .find = sd_inline_find_view,
     .read = sd_inline_read,
 };
