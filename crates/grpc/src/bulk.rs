@@ -306,6 +306,31 @@ impl<D: Device> LocalService<D> {
 /// The service of one device.
 pub(crate) struct BulkService<D: Device>(pub(crate) LocalService<D>);
 
+/// A chunk that is being parsed, on another thread.
+type Parsing = Result<JoinHandle<Parsed>, Status>;
+
+/// Applies a chunk, and those that have come meanwhile: waking a thread for each takes as long as a thousand entries. Returns
+/// whether more may come.
+fn apply_those<D: Device>(
+    local: &LocalService<D>,
+    first: Parsing,
+    others: &mut mpsc::Receiver<Parsing>,
+    answers: &mpsc::Sender<Result<pb::Done, Status>>,
+) -> bool {
+    let runtime = tokio::runtime::Handle::current();
+    let mut next = Some(first);
+    while let Some(parsing) = next {
+        let parsed = parsing.and_then(|task| runtime.block_on(task).map_err(internal));
+        let done = parsed.map(|parsed| local.apply(parsed));
+        let is_end = done.is_err();
+        if answers.blocking_send(done).is_err() || is_end {
+            return false;
+        }
+        next = others.try_recv().ok();
+    }
+    true
+}
+
 fn internal(error: impl std::fmt::Display) -> Status {
     Status::internal(format!("internal bug: {error}"))
 }
@@ -328,7 +353,7 @@ impl<D: Device> Bulk for BulkService<D> {
         request: Request<Streaming<pb::Chunk>>,
     ) -> Result<Response<Self::WriteStream>, Status> {
         let mut chunks = request.into_inner();
-        let (ahead, mut parsed) = mpsc::channel::<Result<JoinHandle<Parsed>, Status>>(N_AHEAD);
+        let (ahead, mut parsed) = mpsc::channel::<Parsing>(N_AHEAD);
         let parser = self.0.clone();
         tokio::spawn(async move {
             while let Some(chunk) = chunks.next().await {
@@ -342,16 +367,19 @@ impl<D: Device> Bulk for BulkService<D> {
         let (answers, receiver) = mpsc::channel(N_ANSWERS_MAX);
         let local = self.0.clone();
         tokio::spawn(async move {
-            while let Some(task) = parsed.recv().await {
-                let done = async {
-                    let parsed = task?.await.map_err(internal)?;
-                    let local = local.clone();
-                    tokio::task::spawn_blocking(move || local.apply(parsed)).await.map_err(internal)
-                };
-                let done = done.await;
-                let is_end = done.is_err();
-                if answers.send(done).await.is_err() || is_end {
-                    return;
+            while let Some(first) = parsed.recv().await {
+                let (local, to) = (local.clone(), answers.clone());
+                let applying = tokio::task::spawn_blocking(move || {
+                    let go_on = apply_those(&local, first, &mut parsed, &to);
+                    go_on.then_some(parsed)
+                });
+                match applying.await {
+                    Ok(Some(rest)) => parsed = rest,
+                    Ok(None) => return,
+                    Err(error) => {
+                        let _ = answers.send(Err(internal(error))).await;
+                        return;
+                    }
                 }
             }
         });
