@@ -670,6 +670,7 @@ struct sd_packet_writes {
 
 /* Positions in a record, in bytes. A record begins with the key. */
 struct sd_record_layout {
+    /* With key, action and data only: a multiple of 8. */
     uint32_t record_bytes;
     uint32_t mask_at;
     /* enum sd_entry_kind, 1 byte; without it each entry has an action. */

@@ -88,6 +88,9 @@ SD_LOCAL uint32_t sd_table_read_records(struct sd_instance *instance, uint32_t t
     uint32_t n = 0;
     if (sd_table_check(t) != SD_OK)
         return 0;
+    /* Data that packets change are copied at one time, which views do. */
+    if (t->entry_ops->read_lean && !t->data_copies && sd_record_is_lean(layout))
+        return t->entry_ops->read_lean(t, layout, after, records, handles, n_max);
     struct sd_entry_view views[SD_RECORDS_PIECE];
     uint32_t n_wanted, n_read;
     do {

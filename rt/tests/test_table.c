@@ -649,6 +649,90 @@ static void test_growth(uint64_t n, unsigned shift, bool entries_are_inline, uin
     fixture_end(&f);
 }
 
+/* A table with inline entries, and another one with the same entries: records in one, single views in the other. */
+static void test_lean_records(uint32_t key_bytes, uint32_t n_keys, uint32_t n_const)
+{
+    enum { N_TABLES = 2, RECORDS_MAX = 300 };
+    struct fixture f;
+    fixture_begin(&f);
+    for (uint32_t i = 0; i < N_TABLES; i++) {
+        struct sd_table_type *type = fixture_table(&f, n_keys * 3 / 4);
+        type->has_idle_timeout = false;
+        fixture_key(type, f.keys[i], SD_MATCH_EXACT, 8 * key_bytes, key_bytes, 0);
+    }
+    fixture_create(&f, 1);
+    CHECK(f.tables[0].entries_are_inline);
+    uint32_t action_at = key_bytes, data_at = (uint32_t)sd_round_up(action_at + 1, 8);
+    struct sd_record_layout layout = {
+        .record_bytes = data_at + DATA_BYTES_MAX, .mask_at = SD_NO_PART, .kind_at = SD_NO_PART, .action_at = action_at,
+        .action_bytes = 1, .priority_at = SD_NO_PART, .data_at = data_at, .idle_timeout_at = SD_NO_PART,
+        .count_at = SD_NO_PART, .rates_at = SD_NO_PART,
+    };
+    static uint8_t records[RECORDS_MAX * (KEY_BYTES_MAX + 8 + DATA_BYTES_MAX)], read[sizeof records];
+    uint8_t statuses[RECORDS_MAX], mask[KEY_BYTES_MAX];
+    uint64_t handles[RECORDS_MAX], handle;
+    memset(mask, 0xff, sizeof mask);
+    struct sd_entry_view view = {.mask = mask, .kind = SD_ENTRY_ACTION}, found;
+    for (uint32_t i = 0; i < n_const; i++) {
+        uint8_t key[KEY_BYTES_MAX] = {0}, data[DATA_BYTES_MAX] = {0};
+        memcpy(key, &(uint32_t){i * 2}, key_bytes < 4 ? key_bytes : 4);
+        view.value = key, view.data = data, view.is_const = true;
+        for (uint32_t table = 0; table < N_TABLES; table++)
+            CHECK(sd_table_put_initial(f.instance, table, &view) == SD_OK);
+    }
+    view.is_const = false;
+    for (uint32_t round = 0; round < 400; round++) {
+        enum sd_record_op op = (enum sd_record_op)(round % 8 == 7 ? SD_RECORD_REMOVE : below(&state, 3));
+        uint32_t n = 1 + (uint32_t)below(&state, round % 3 ? 20 : RECORDS_MAX), n_done = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            uint8_t *record = records + i * layout.record_bytes;
+            memset(record, 0, layout.record_bytes);
+            memcpy(record, &(uint32_t){(uint32_t)below(&state, n_keys)}, key_bytes < 4 ? key_bytes : 4);
+            record[action_at] = (uint8_t)below(&state, SD_ARRAY_LEN(fixture_actions));
+            for (uint32_t j = 0; j < fixture_actions[record[action_at]].data_bytes; j++)
+                record[data_at + j] = (uint8_t)check_random(&state);
+        }
+        uint32_t n_written = ops->table_write_records(f.instance, 0, op, &layout, records, n, 0, handles, statuses);
+        for (uint32_t i = 0; i < n; i++) {
+            const uint8_t *record = records + i * layout.record_bytes;
+            view.value = record, view.what = record[action_at], view.data = record + data_at;
+            bool is_there = ops->table_find(f.instance, 1, &view, &found) == SD_OK;
+            uint32_t status = op == SD_RECORD_INSERT   ? ops->table_insert(f.instance, 1, &view, 0, &handle)
+                              : op == SD_RECORD_MODIFY ? ops->table_modify(f.instance, 1, &view, 0, &handle)
+                                                       : ops->table_remove(f.instance, 1, &view);
+            CHECK(statuses[i] == status);
+            n_done += status == SD_OK;
+            if (status == SD_OK)
+                CHECK(handles[i] == (op == SD_RECORD_REMOVE ? found.handle : handle));
+            CHECK(op == SD_RECORD_INSERT || is_there == (status != SD_NOT_FOUND));
+        }
+        CHECK(n_written == n_done && ops->table_n_entries(f.instance, 0) == ops->table_n_entries(f.instance, 1));
+        /* All entries but the constant ones, a few or many at a time. */
+        uint32_t n_max = round % 2 ? RECORDS_MAX : 1 + (uint32_t)below(&state, 50), n_read, n_all = 0;
+        uint64_t after = UINT64_MAX, other = UINT64_MAX;
+        do {
+            memset(read, 0xee, sizeof read);
+            n_read = ops->table_read_records(f.instance, 0, &layout, &after, read, handles, n_max);
+            for (uint32_t i = 0; i < n_read; i++) {
+                do
+                    CHECK(ops->table_next(f.instance, 1, &other, &found) == SD_OK);
+                while (found.is_const);
+                const uint8_t *record = read + i * layout.record_bytes;
+                uint32_t n_bytes = fixture_actions[found.what].data_bytes;
+                CHECK(handles[i] == found.handle && memcmp(record, found.value, key_bytes) == 0);
+                CHECK(record[action_at] == found.what && memcmp(record + data_at, found.data, n_bytes) == 0);
+                for (uint32_t j = data_at + n_bytes; j < layout.record_bytes; j++)
+                    CHECK(record[j] == 0);
+            }
+            CHECK(n_read == n_max || read[n_read * layout.record_bytes] == 0xee);
+            n_all += n_read;
+        } while (n_read == n_max);
+        CHECK(n_all == ops->table_n_entries(f.instance, 0) - n_const);
+    }
+    CHECK(ops->table_n_entries(f.instance, 0) > n_const);
+    fixture_end(&f);
+}
+
 /* Prefixes of all lengths over one another. */
 static void test_prefixes(void)
 {
@@ -894,6 +978,8 @@ int main(void)
     test_growth(1000000, 0, true, 1000000);
     for (unsigned shift = 16; shift <= 46; shift += 15)
         test_growth(100000, shift, shift != 31, shift % 2 ? 100000 : 0);
+    for (uint32_t i = 0; i < 8; i++)
+        test_lean_records((uint32_t[]){4, 6, 8, 12, 13, 16, 3, 23}[i], i % 3 ? 3000 : 400, i % 2 ? 70 : 0);
     test_prefixes();
     test_cells();
     test_limits();

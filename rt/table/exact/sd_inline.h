@@ -388,6 +388,69 @@ SD_LOCAL uint32_t sd_inline_write_lean(struct sd_instance *instance, struct sd_t
     return n_done;
 }
 
+/* Writes an entry into a record, whose size is a multiple of words. */
+SD_ALWAYS_INLINE void sd_inline_put_record(struct sd_exact_shape shape, const struct sd_table *t,
+                                           const struct sd_record_layout *layout, const uint8_t *entry, uint64_t word,
+                                           uint8_t *record)
+{
+    uint32_t what = sd_inline_action(word);
+    for (uint32_t at = 0; at < layout->record_bytes; at += sizeof(uint64_t))
+        memset(record + at, 0, sizeof(uint64_t));
+    memcpy(record, entry, shape.key_bytes);
+    if (layout->action_bytes == 1)
+        record[layout->action_at] = (uint8_t)what;
+    else
+        memcpy(record + layout->action_at, &what, sizeof what);
+    const uint8_t *data = entry + sd_exact_value_at(shape) + sizeof(struct sd_inline_value);
+    memcpy(record + layout->data_at, data, t->type->actions[what].data_bytes);
+}
+
+/* Reads entries as sd_table_read_records does. */
+SD_ALWAYS_INLINE uint32_t sd_inline_read_shaped(struct sd_exact_shape shape, const struct sd_table *t,
+                                                struct sd_record_layout layout, uint64_t *after, uint8_t *records,
+                                                uint64_t *handles, uint32_t n_max)
+{
+    struct sd_order_at under_way[SD_EXACT_N_UNDER_WAY];
+    struct sd_order_at next = sd_order_from(&t->order, *after + 1);
+    uint32_t n = 0, lead = sd_exact_lead(n_max);
+    /* Constant entries are left out, so one pass may be too few. */
+    while (n < n_max && next.entry) {
+        uint64_t n_looked_at = n_max - n;
+        for (uint64_t at = 0; at < n_looked_at + 2 * lead; at += SD_EXACT_GROUP) {
+            /* Three steps are interleaved, see sd_exact_insert_batch; the order has the hashes. */
+            uint64_t near = at - lead, now = near - lead;
+            SD_EXACT_EACH(i, at, n_looked_at) {
+                if (!next.entry) {
+                    n_looked_at = i;
+                    break;
+                }
+                under_way[i % SD_EXACT_N_UNDER_WAY] = next;
+                __builtin_prefetch(sd_exact_home_of(&t->exact, shape, next.entry));
+                *after = next.handle;
+                sd_order_next(&t->order, &next);
+            }
+            SD_EXACT_EACH(i, near, n_looked_at)
+                sd_exact_prefetch_change(&t->exact, shape, under_way[i % SD_EXACT_N_UNDER_WAY].entry);
+            SD_EXACT_EACH(i, now, n_looked_at) {
+                const struct sd_order_at *of = &under_way[i % SD_EXACT_N_UNDER_WAY];
+                const uint8_t *entry = sd_inline_at(t, of->handle, of->entry);
+                uint64_t word = entry ? sd_inline_word(t, entry) : SD_INLINE_IS_CONST;
+                if (word & SD_INLINE_IS_CONST)
+                    continue;
+                sd_inline_put_record(shape, t, &layout, entry, word, records + (size_t)n * layout.record_bytes);
+                handles[n++] = of->handle;
+            }
+        }
+    }
+    return n;
+}
+
+SD_LOCAL uint32_t sd_inline_read_lean(const struct sd_table *t, const struct sd_record_layout *layout, uint64_t *after,
+                                      uint8_t *records, uint64_t *handles, uint32_t n_max)
+{
+    return SD_EXACT_SHAPED(t->exact.shape, sd_inline_read_shaped, t, *layout, after, records, handles, n_max);
+}
+
 SD_LOCAL uint32_t sd_inline_find_view(const struct sd_table *t, const struct sd_entry_view *key,
                                       struct sd_entry_view *found)
 {
@@ -406,6 +469,7 @@ static const SD_UNUSED struct sd_entry_ops sd_inline_ops = {
     .write_lean = sd_inline_write_lean,
     .find = sd_inline_find_view,
     .read = sd_inline_read,
+    .read_lean = sd_inline_read_lean,
 };
 
 #endif
