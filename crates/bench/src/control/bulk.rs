@@ -19,13 +19,9 @@ const N_OF_SET: usize = 1 << 14;
 const N_ENTRIES: usize = 1_000_000;
 const N_ENTRIES_QUICK: usize = 100_000;
 /// Goals in millions a second, and in bytes.
-const WRITE_GOAL: f64 = 30.0;
 const READ_GOAL: f64 = 10.0;
 const BYTES_GOAL: f64 = 60.0;
-/// Tables with so many entries or more exceed all caches: their goals are other ones. Smaller tables carry more that no
-/// entry uses, and have no goal for bytes.
-const N_LARGE: usize = 50_000_000;
-const LARGE_WRITE_GOAL: f64 = 20.0;
+/// The goal of a large table. Smaller ones carry more that no entry uses, and have no goal for bytes, either.
 const LARGE_GROWING_GOAL: f64 = 12.0;
 /// A slow client waits so long after each chunk.
 const SLOW_TIME: Duration = Duration::from_micros(200);
@@ -247,10 +243,10 @@ fn dump(
 fn show(figures: &[Figure], bytes: Vec<f64>, n: usize, reads: bool, args: &BenchControlArgs) {
     // Later runs find the memory of the first.
     let bytes = bytes.into_iter().fold(0.0, f64::max);
-    let is_large = n >= N_LARGE;
+    let is_large = n >= super::N_LARGE;
     let goal_of = |work: &str| match (reads, work) {
         (true, "read" | "load") => Some(READ_GOAL),
-        (false, "insert") => Some(if is_large { LARGE_WRITE_GOAL } else { WRITE_GOAL }),
+        (false, "insert") => Some(super::write_goal(n)),
         (false, "insert, growing") => is_large.then_some(LARGE_GROWING_GOAL),
         _ => None,
     };
@@ -297,8 +293,8 @@ fn show(figures: &[Figure], bytes: Vec<f64>, n: usize, reads: bool, args: &Bench
     let mut text = format!("Entries in columns over gRPC, sets of {N_OF_SET}\n\n{}", report::aligned(&rows));
     text += &format!("\n{bytes:.0} bytes of memory for each entry");
     if reads && !is_large {
-        let n = report::short(N_LARGE as u64);
-        text += &format!("; the goal of {BYTES_GOAL} bytes is for {n} entries, --entries {N_LARGE}");
+        let n = report::short(super::N_LARGE as u64);
+        text += &format!("; the goal of {BYTES_GOAL} bytes is for {n} entries, --entries {}", super::N_LARGE);
     }
     text.push('\n');
     text += &super::text_of_goals(&goals, |goal| match goal.name.ends_with("_mps") {
