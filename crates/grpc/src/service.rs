@@ -28,7 +28,7 @@ use tonic::codegen::BoxStream;
 use tonic::{Request, Response, Status, Streaming};
 
 /// Bytes of a request that is answered where it arrives.
-const AT_ONCE_BYTES_MAX: usize = 512 << 10;
+const AT_ONCE_BYTES_MAX: usize = 1 << 20;
 /// Entities without a place that a message names.
 const N_NAMED: usize = 10;
 
