@@ -1,7 +1,7 @@
 //! Messages that wait for a controller which reads slowly.
 //!
 //! The order is kept. When the messages need too much memory, those that a controller can best do without are left out first:
-//! packets, then notices of idle entries, digests and errors. The outcome of an election always gets through.
+//! packets, then notices of idle entries, digests and errors. Of the outcomes of elections the last ones always get through.
 
 use std::collections::VecDeque;
 
@@ -29,6 +29,9 @@ impl MessageKind {
         self as usize
     }
 }
+
+/// Outcomes of elections that wait, at most: the last one says who is primary.
+const N_ARBITRATIONS_MAX: usize = 1024;
 
 /// Time in nanoseconds after which a controller that takes no message is given up.
 pub const STUCK_NS: u64 = 30_000_000_000;
@@ -80,6 +83,9 @@ impl<M> Outbox<M> {
             return false;
         }
         while self.n_bytes().saturating_add(n_bytes) > self.n_bytes_max && self.leave_out_one(kind) {}
+        if kind == MessageKind::Arbitration && self.by_kind[kind.index()].len() >= N_ARBITRATIONS_MAX {
+            self.leave_out_oldest(kind);
+        }
         if self.is_empty() {
             self.since_ns = now_ns;
         }
@@ -137,20 +143,35 @@ impl<M> Outbox<M> {
 
     /// Leaves out the oldest message of the kind that matters least, if it matters less than `kind`.
     fn leave_out_one(&mut self, kind: MessageKind) -> bool {
-        for lesser in MessageKind::ALL.into_iter().rev().take_while(|lesser| *lesser > kind) {
-            let Some(number) = self.by_kind[lesser.index()].pop_front() else { continue };
-            let position = usize::try_from(number - self.first).unwrap_or(usize::MAX);
-            if let Some(left_out) = self.waiting.get_mut(position).and_then(Option::take) {
-                self.n_bytes_of[lesser.index()] -= left_out.n_bytes;
-                self.n_left_out[lesser.index()] += 1;
-            }
-            // Places at the front would stay if nobody took a message.
-            while self.waiting.front().is_some_and(Option::is_none) {
-                self.waiting.pop_front();
-                self.first += 1;
-            }
-            return true;
+        let mut lesser = MessageKind::ALL.into_iter().rev().take_while(|lesser| *lesser > kind);
+        lesser.any(|lesser| self.leave_out_oldest(lesser))
+    }
+
+    fn leave_out_oldest(&mut self, kind: MessageKind) -> bool {
+        let Some(number) = self.by_kind[kind.index()].pop_front() else { return false };
+        let position = usize::try_from(number - self.first).unwrap_or(usize::MAX);
+        if let Some(left_out) = self.waiting.get_mut(position).and_then(Option::take) {
+            self.n_bytes_of[kind.index()] -= left_out.n_bytes;
+            self.n_left_out[kind.index()] += 1;
         }
-        false
+        // Places at the front would stay if nobody took a message, and those behind a message for as long as it waits.
+        while self.waiting.front().is_some_and(Option::is_none) {
+            self.waiting.pop_front();
+            self.first += 1;
+        }
+        let n_waiting: usize = self.by_kind.iter().map(VecDeque::len).sum();
+        if self.waiting.len() > 2 * (n_waiting + N_ARBITRATIONS_MAX) {
+            self.close_gaps();
+        }
+        true
+    }
+
+    /// Frees the places of messages that were left out.
+    fn close_gaps(&mut self) {
+        self.waiting.retain(Option::is_some);
+        self.by_kind.iter_mut().for_each(VecDeque::clear);
+        for (number, waiting) in (self.first..).zip(self.waiting.iter().flatten()) {
+            self.by_kind[waiting.kind.index()].push_back(number);
+        }
     }
 }

@@ -119,3 +119,31 @@ proptest! {
         prop_assert_eq!(rest, model.into_iter().map(|(_, n, _)| n).collect::<Vec<_>>());
     }
 }
+
+#[test]
+fn of_many_outcomes_of_elections_the_last_ones_wait() {
+    for n_bytes_max in [100, 1 << 30] {
+        let mut outbox = Outbox::new(n_bytes_max);
+        assert!(outbox.push(MessageKind::Error, 0, 10, 0));
+        for n in 1..=100_000 {
+            assert!(outbox.push(MessageKind::Arbitration, n, 10, 0));
+            // Others come between, as long as they have room.
+            outbox.push(MessageKind::Error, n, 10, 0);
+            if n % 5 == 0 {
+                outbox.pop(0);
+            }
+        }
+        let left = all(&mut outbox);
+        assert!(left.windows(2).all(|pair| pair[0] <= pair[1]), "{n_bytes_max}: the order is kept");
+        assert_eq!(left.last(), Some(&100_000));
+        assert_eq!(outbox.n_bytes(), 0);
+    }
+    let mut outbox = Outbox::new(1 << 30);
+    assert!(outbox.push(MessageKind::Error, 0, 10, 0));
+    (1..=100_000).for_each(|n| assert!(outbox.push(MessageKind::Arbitration, n, 10, 0)));
+    assert_eq!(outbox.n_left_out(MessageKind::Arbitration), 100_000 - 1024);
+    assert_eq!(outbox.n_bytes(), 1025 * 10);
+    let left = all(&mut outbox);
+    assert_eq!(left[0], 0);
+    assert_eq!(left[1..], (100_001 - 1024..=100_000).collect::<Vec<u32>>());
+}
