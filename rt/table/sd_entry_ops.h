@@ -26,14 +26,14 @@ struct sd_entry_ops {
                        uint8_t *statuses);
     /* Makes a change (enum sd_record_op) with each of `n` records that have key, action and data only; the result and its arrays
        are those of `insert`. NULL: by way of views. */
-    uint32_t (*write_lean)(struct sd_instance *, struct sd_table *, uint32_t op, const struct sd_record_layout *,
+    uint32_t (*write_records)(struct sd_instance *, struct sd_table *, uint32_t op, const struct sd_record_layout *,
                            const uint8_t *records, uint32_t n, uint64_t *handles, uint8_t *statuses);
     uint32_t (*find)(const struct sd_table *, const struct sd_entry_view *key, struct sd_entry_view *found);
     /* Reads the entry with this handle; `ordered` is what the insertion order has under it. */
     uint32_t (*read)(const struct sd_table *, uint64_t handle, uint64_t ordered, struct sd_entry_view *found);
     /* Reads up to `n` entries above `*after` (see table_read_records) into records that have key, action and data only. NULL: by
        way of views. */
-    uint32_t (*read_lean)(const struct sd_table *, const struct sd_record_layout *, uint64_t *after, uint8_t *records,
+    uint32_t (*read_records)(const struct sd_table *, const struct sd_record_layout *, uint64_t *after, uint8_t *records,
                           uint64_t *handles, uint32_t n);
     /* Up to `n` entries with handles above `*after`, which becomes the last one's; returns their number, which is 0 only at
        the end. NULL: entries are in the insertion order. */

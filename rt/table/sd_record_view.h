@@ -31,7 +31,7 @@ SD_INLINE struct sd_entry_view sd_record_empty_view(const struct sd_table *t)
 }
 
 /* Records have key, action and data only. */
-SD_INLINE bool sd_record_is_lean(const struct sd_record_layout *layout)
+SD_INLINE bool sd_record_is_plain(const struct sd_record_layout *layout)
 {
     return layout->mask_at == SD_NO_PART && layout->kind_at == SD_NO_PART && layout->priority_at == SD_NO_PART &&
            layout->idle_timeout_at == SD_NO_PART && layout->count_at == SD_NO_PART && layout->rates_at == SD_NO_PART;
@@ -41,7 +41,7 @@ SD_INLINE bool sd_record_is_lean(const struct sd_record_layout *layout)
  * Lets a view, which is empty or that of another record, point to key and data of a record. Field by field in its place: a view
  * that is made elsewhere and copied waits until its fields have left the store buffer.
  */
-SD_ALWAYS_INLINE void sd_record_lean_view(const struct sd_record_layout *layout, const uint8_t *record,
+SD_ALWAYS_INLINE void sd_record_plain_view(const struct sd_record_layout *layout, const uint8_t *record,
                                           struct sd_entry_view *view)
 {
     view->value = record;
@@ -49,11 +49,11 @@ SD_ALWAYS_INLINE void sd_record_lean_view(const struct sd_record_layout *layout,
     view->data = record + layout->data_at;
 }
 
-/* The same with all other parts, and `cells`. */
+/* Lets it point to all other parts, too, and to `cells`. */
 SD_ALWAYS_INLINE void sd_record_view(const struct sd_record_layout *layout, const uint8_t *record,
                                      struct sd_record_cells *cells, struct sd_entry_view *view)
 {
-    sd_record_lean_view(layout, record, view);
+    sd_record_plain_view(layout, record, view);
     if (layout->mask_at != SD_NO_PART)
         view->mask = record + layout->mask_at;
     if (layout->kind_at != SD_NO_PART)

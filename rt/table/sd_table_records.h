@@ -22,8 +22,8 @@ SD_LOCAL uint32_t sd_table_write_records(struct sd_instance *instance, uint32_t 
         memset(statuses, (int)status, n);
         return 0;
     }
-    if (t->entry_ops->write_lean && sd_record_is_lean(layout))
-        return t->entry_ops->write_lean(instance, t, op, layout, records, n, handles, statuses);
+    if (t->entry_ops->write_records && sd_record_is_plain(layout))
+        return t->entry_ops->write_records(instance, t, op, layout, records, n, handles, statuses);
     struct sd_entry_view views[SD_RECORDS_PIECE];
     struct sd_record_cells cells[SD_RECORDS_PIECE];
     const struct sd_record_layout parts = *layout;
@@ -89,8 +89,8 @@ SD_LOCAL uint32_t sd_table_read_records(struct sd_instance *instance, uint32_t t
     if (sd_table_check(t) != SD_OK)
         return 0;
     /* Data that packets change are copied at one time, which views do. */
-    if (t->entry_ops->read_lean && !t->data_copies && sd_record_is_lean(layout))
-        return t->entry_ops->read_lean(t, layout, after, records, handles, n_max);
+    if (t->entry_ops->read_records && !t->data_copies && sd_record_is_plain(layout))
+        return t->entry_ops->read_records(t, layout, after, records, handles, n_max);
     struct sd_entry_view views[SD_RECORDS_PIECE];
     uint32_t n_wanted, n_read;
     do {

@@ -650,7 +650,7 @@ static void test_growth(uint64_t n, unsigned shift, bool entries_are_inline, uin
 }
 
 /* A table with inline entries, and another one with the same entries: records in one, single views in the other. */
-static void test_lean_records(uint32_t key_bytes, uint32_t n_keys, uint32_t n_const)
+static void test_plain_records(uint32_t key_bytes, uint32_t n_keys, uint32_t n_const)
 {
     enum { N_TABLES = 2, RECORDS_MAX = 300 };
     struct fixture f;
@@ -979,7 +979,7 @@ int main(void)
     for (unsigned shift = 16; shift <= 46; shift += 15)
         test_growth(100000, shift, shift != 31, shift % 2 ? 100000 : 0);
     for (uint32_t i = 0; i < 8; i++)
-        test_lean_records((uint32_t[]){4, 6, 8, 12, 13, 16, 3, 23}[i], i % 3 ? 3000 : 400, i % 2 ? 70 : 0);
+        test_plain_records((uint32_t[]){4, 6, 8, 12, 13, 16, 3, 23}[i], i % 3 ? 3000 : 400, i % 2 ? 70 : 0);
     test_prefixes();
     test_cells();
     test_limits();

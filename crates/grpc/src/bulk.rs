@@ -370,8 +370,8 @@ impl<D: Device> Bulk for BulkService<D> {
             while let Some(first) = parsed.recv().await {
                 let (local, to) = (local.clone(), answers.clone());
                 let applying = tokio::task::spawn_blocking(move || {
-                    let go_on = apply_those(&local, first, &mut parsed, &to);
-                    go_on.then_some(parsed)
+                    let is_open = apply_those(&local, first, &mut parsed, &to);
+                    is_open.then_some(parsed)
                 });
                 match applying.await {
                     Ok(Some(rest)) => parsed = rest,

@@ -5,7 +5,7 @@
 
 use crate::device::Device;
 use crate::followers::Peer;
-use crate::http2::{Http2, Sender};
+use crate::http2::{Http2, LastRead, Sender};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ struct Counted<S> {
     stream: S,
     n_open: Arc<AtomicUsize>,
     traffic: Arc<Traffic>,
-    n_reads: Arc<AtomicUsize>,
+    last_read: Arc<LastRead>,
 }
 
 impl<S> Drop for Counted<S> {
@@ -122,7 +122,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
     ) -> Poll<io::Result<()>> {
         let done = Pin::new(&mut self.stream).poll_read(context, to);
         if done.is_ready() {
-            self.n_reads.fetch_add(1, Ordering::Relaxed);
+            self.last_read.note();
             self.traffic.n_reads.fetch_add(1, Ordering::Relaxed);
             self.traffic.came.notify_one();
         }
@@ -226,9 +226,9 @@ fn start<A: Accept, D: Device>(
                         continue;
                     };
                     let (n_open, traffic) = (Arc::clone(&counted), Arc::clone(&traffic));
-                    let n_reads = Arc::new(AtomicUsize::new(0));
-                    let sender = Sender { peer, n_reads: Arc::clone(&n_reads) };
-                    let stream = Counted { stream, n_open, traffic, n_reads };
+                    let last_read = Arc::new(LastRead::new());
+                    let sender = Sender { peer, last_read: Arc::clone(&last_read) };
+                    let stream = Counted { stream, n_open, traffic, last_read };
                     tokio::spawn(Arc::clone(&http2).serve(stream, sender));
                 }
             };

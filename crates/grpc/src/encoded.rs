@@ -2,11 +2,10 @@
 
 use crate::bounded;
 use crate::device::Device;
-use crate::http2::Answer;
 use crate::raw::RawCodec;
 use crate::shared::Shared;
 use crate::turn::Length;
-use crate::unary::UnaryBody;
+use crate::unary::{Answer, UnaryBody};
 use p4info::proto::p4::v1 as pb;
 use prost::Message;
 use prost::bytes::Bytes;

@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::encoded::{self, WRITE};
 use crate::followers::Peer;
 use crate::shared::Shared;
-use crate::unary;
+use crate::unary::{self, Answer};
 use h2::server::SendResponse;
 use h2::{Ping, PingPong, Reason, RecvStream, SendStream};
 use http_body::Frame;
@@ -16,11 +16,11 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 use tonic::Status;
 use tonic::body::Body;
@@ -40,7 +40,7 @@ const TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 /// Serves connections.
 pub(crate) struct Http2<D: Device> {
     pub(crate) shared: Arc<Shared<D>>,
-    /// Of all methods but Write.
+    /// The services of all methods but Write.
     pub(crate) routes: Routes,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) message_bytes_max: usize,
@@ -50,10 +50,31 @@ pub(crate) struct Http2<D: Device> {
     pub(crate) keepalive: (Duration, Duration),
 }
 
-/// The client of a connection, and how often something was read from it.
+/// The client of a connection, and when something was last read from it.
 pub(crate) struct Sender {
     pub(crate) peer: Option<Peer>,
-    pub(crate) n_reads: Arc<AtomicUsize>,
+    pub(crate) last_read: Arc<LastRead>,
+}
+
+/// The time of the last read of a connection.
+pub(crate) struct LastRead {
+    begin: Instant,
+    /// Microseconds since then.
+    at: AtomicU64,
+}
+
+impl LastRead {
+    pub(crate) fn new() -> LastRead {
+        LastRead { begin: Instant::now(), at: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn note(&self) {
+        self.at.store(self.begin.elapsed().as_micros() as u64, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Instant {
+        self.begin + Duration::from_micros(self.at.load(Ordering::Relaxed))
+    }
 }
 
 impl<D: Device> Http2<D> {
@@ -63,13 +84,13 @@ impl<D: Device> Http2<D> {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let Some(tls) = self.tls.clone() else { return self.serve_plain(stream, sender).await };
-        if let Ok(Ok(stream)) = timeout(self.patience(), tls.accept(stream)).await {
+        if let Ok(Ok(stream)) = timeout(self.handshake_time(), tls.accept(stream)).await {
             self.serve_plain(stream, sender).await;
         }
     }
 
     /// The time that a client has for each part of the beginning.
-    fn patience(&self) -> Duration {
+    fn handshake_time(&self) -> Duration {
         self.keepalive.0 + self.keepalive.1
     }
 
@@ -84,9 +105,9 @@ impl<D: Device> Http2<D> {
             .max_header_list_size(HEADER_BYTES_MAX)
             .max_concurrent_streams(self.n_requests_max)
             .handshake::<_, Bytes>(stream);
-        let Ok(Ok(mut connection)) = timeout(self.patience(), handshake).await else { return };
+        let Ok(Ok(mut connection)) = timeout(self.handshake_time(), handshake).await else { return };
         let Some(pings) = connection.ping_pong() else { return };
-        let gone = until_gone(pings, &sender.n_reads, self.keepalive);
+        let gone = until_gone(pings, &sender.last_read, self.keepalive);
         let requests = async {
             while let Some(Ok((request, to))) = connection.accept().await {
                 tokio::spawn(Arc::clone(&self).answer(request, sender.peer, to));
@@ -144,25 +165,22 @@ impl<D: Device> Http2<D> {
     }
 }
 
-/// An answer to a request.
-pub(crate) enum Answer {
-    /// To a request that went well, with a message without fields.
-    Empty,
-    Full(Response<Body>),
-}
-
 /// Waits until a client has sent nothing for the first time, and nothing for the second one after it was asked.
-async fn until_gone(mut pings: PingPong, n_reads: &AtomicUsize, (interval, patience): (Duration, Duration)) {
+async fn until_gone(
+    mut pings: PingPong,
+    last_read: &LastRead,
+    (interval, answer_time): (Duration, Duration),
+) {
     loop {
-        let seen = n_reads.load(Ordering::Relaxed);
-        sleep(interval).await;
-        if n_reads.load(Ordering::Relaxed) != seen {
+        let seen = last_read.get();
+        sleep_until(seen + interval).await;
+        if last_read.get() != seen {
             continue;
         }
         // Fails while an answer is still awaited, which is then the one that comes.
         let _ = pings.send_ping(Ping::opaque());
-        let _ = timeout(patience, poll_fn(|context| pings.poll_pong(context))).await;
-        if n_reads.load(Ordering::Relaxed) == seen {
+        let _ = timeout(answer_time, poll_fn(|context| pings.poll_pong(context))).await;
+        if last_read.get() == seen {
             return;
         }
     }

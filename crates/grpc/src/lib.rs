@@ -58,6 +58,7 @@ pub use device::{Before, ConfigFault, Copy, Device, Messages, Packet, Work};
 pub use local::{Local, Program, RecordSet, UpdateCounts};
 pub use outbox::Inbox;
 pub use own_p4info::check_p4info;
-pub use server::{Address, Limits, Listener, Server, ServerOptions, StartError, Tls};
+pub use server::{Address, Limits, Listener, Server, ServerOptions, StartError};
 pub use stream::Requests;
+pub use tls::Tls;
 pub use writer::Writer;

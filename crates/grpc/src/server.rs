@@ -12,7 +12,7 @@ use crate::outbox::Bounds;
 use crate::p4_v1::p4_runtime_server::P4RuntimeServer;
 use crate::service::Service;
 use crate::shared::{Shared, lock};
-use crate::tls;
+use crate::tls::{self, Tls};
 use control::session::Sessions;
 use control::translate::TranslationError;
 use std::fmt;
@@ -63,15 +63,6 @@ impl fmt::Display for Address {
             Address::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
-}
-
-/// Encryption, with keys and certificates as PEM.
-#[derive(Clone, Debug)]
-pub struct Tls {
-    pub certificate: Vec<u8>,
-    pub key: Vec<u8>,
-    /// Clients need a certificate of this authority.
-    pub client_authority: Option<Vec<u8>>,
 }
 
 /// Limits of what clients can take.
@@ -236,7 +227,7 @@ impl Server {
         let http2 = Arc::new(Http2 {
             shared: Arc::clone(&shared),
             routes: Routes::new(service).add_service(bulk).prepare(),
-            tls: tls.as_ref().map(tls::acceptor).transpose()?,
+            tls: tls.as_ref().map(tls::acceptor).transpose().map_err(StartError::Tls)?,
             message_bytes_max: limits.message_bytes_max,
             n_requests_max: limits.n_requests_max,
             keepalive: limits.keepalive,

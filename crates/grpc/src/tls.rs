@@ -1,6 +1,5 @@
 //! Encryption of connections.
 
-use crate::server::{StartError, Tls};
 use std::fmt::Display;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
@@ -13,8 +12,17 @@ use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 /// The protocol that clients agree on, before HTTP/2 begins (RFC 9113, section 3.2).
 const HTTP2: &[u8] = b"h2";
 
-/// What begins encrypted connections. Fails if keys or certificates cannot be used.
-pub(crate) fn acceptor(tls: &Tls) -> Result<TlsAcceptor, StartError> {
+/// Encryption, with keys and certificates as PEM.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    pub certificate: Vec<u8>,
+    pub key: Vec<u8>,
+    /// Clients need a certificate of this authority.
+    pub client_authority: Option<Vec<u8>>,
+}
+
+/// Begins encrypted connections. Fails, with the reason, if keys or certificates cannot be used.
+pub(crate) fn acceptor(tls: &Tls) -> Result<TlsAcceptor, String> {
     let provider = Arc::new(ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
     let builder = builder.with_safe_default_protocol_versions().map_err(unusable)?;
@@ -33,10 +41,10 @@ pub(crate) fn acceptor(tls: &Tls) -> Result<TlsAcceptor, StartError> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, StartError> {
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(unusable)
 }
 
-fn unusable(error: impl Display) -> StartError {
-    StartError::Tls(error.to_string())
+fn unusable(error: impl Display) -> String {
+    error.to_string()
 }

@@ -71,7 +71,14 @@ pub(crate) fn framed(message: &[u8]) -> Bytes {
     frame.freeze()
 }
 
-/// The answer to a request that went well, with a message without fields: headers, message, trailers.
+/// An answer to a request.
+pub(crate) enum Answer {
+    /// To a request that went well, with a message without fields.
+    Empty,
+    Full(Response<Body>),
+}
+
+/// [`Answer::Empty`]: headers, message, trailers.
 pub(crate) fn empty_answer() -> (Response<()>, Bytes, HeaderMap) {
     let mut head = Response::new(());
     head.headers_mut().insert(header::CONTENT_TYPE, CONTENT_TYPE);

@@ -89,7 +89,7 @@ SD_ALWAYS_INLINE const struct sd_entry_view *sd_inline_view(const struct sd_inli
 {
     if (batch->views)
         return &batch->views[i];
-    sd_record_lean_view(&batch->layout, sd_inline_key(batch, i), room);
+    sd_record_plain_view(&batch->layout, sd_inline_key(batch, i), room);
     return room;
 }
 
@@ -367,7 +367,7 @@ SD_LOCAL uint32_t sd_inline_remove(struct sd_instance *instance, struct sd_table
 }
 
 /* Large numbers of entries come in this way, so only it is compiled for each common size of keys. */
-SD_LOCAL uint32_t sd_inline_write_lean(struct sd_instance *instance, struct sd_table *t, uint32_t op,
+SD_LOCAL uint32_t sd_inline_write_records(struct sd_instance *instance, struct sd_table *t, uint32_t op,
                                        const struct sd_record_layout *layout, const uint8_t *records, uint32_t n,
                                        uint64_t *handles, uint8_t *statuses)
 {
@@ -445,7 +445,7 @@ SD_ALWAYS_INLINE uint32_t sd_inline_read_shaped(struct sd_exact_shape shape, con
     return n;
 }
 
-SD_LOCAL uint32_t sd_inline_read_lean(const struct sd_table *t, const struct sd_record_layout *layout, uint64_t *after,
+SD_LOCAL uint32_t sd_inline_read_records(const struct sd_table *t, const struct sd_record_layout *layout, uint64_t *after,
                                       uint8_t *records, uint64_t *handles, uint32_t n_max)
 {
     return SD_EXACT_SHAPED(t->exact.shape, sd_inline_read_shaped, t, *layout, after, records, handles, n_max);
@@ -466,10 +466,10 @@ static const SD_UNUSED struct sd_entry_ops sd_inline_ops = {
     .insert = sd_inline_insert,
     .modify = sd_inline_modify,
     .remove = sd_inline_remove,
-    .write_lean = sd_inline_write_lean,
+    .write_records = sd_inline_write_records,
     .find = sd_inline_find_view,
     .read = sd_inline_read,
-    .read_lean = sd_inline_read_lean,
+    .read_records = sd_inline_read_records,
 };
 
 #endif
