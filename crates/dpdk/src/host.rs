@@ -16,6 +16,12 @@ const N_EVENTS_PER_LOOK: u32 = 50;
 
 const LOG_BYTES_MAX: usize = 4096;
 
+/// Variables that drivers for NVIDIA's devices (`net_mlx4`, `net_mlx5`) set while they are loaded. `setenv` moves the array of
+/// all variables when it adds one, and frees the old array. A process that another thread starts at that moment then fails with
+/// "Bad address". The value of a variable that is there already is replaced in its place.
+const DRIVER_VARIABLES: [&str; 3] =
+    ["RDMAV_HUGEPAGES_SAFE", "MLX5_DEVICE_FATAL_CLEANUP", "MLX4_DEVICE_FATAL_CLEANUP"];
+
 /// Parts of lines that are no news: there is one process, and a failure has its cause in other lines.
 const NOISE: &[&str] = &["mp action callback", "Failed to attach device on primary process"];
 
@@ -49,6 +55,7 @@ impl Host {
         let shim = shim::load(&installation)?;
         let args = EalArgs::for_this_process();
         let words = args.words.clone();
+        add_driver_variables();
         // EAL binds the thread that starts it to its cores; this one ends afterwards.
         let started =
             std::thread::Builder::new().name("dpdk start".to_owned()).spawn(move || start_eal(shim, &words));
@@ -111,6 +118,17 @@ impl Host {
         };
         // SAFETY: no device is opened or closed meanwhile.
         unsafe { (self.shim.reconnect)() };
+    }
+}
+
+/// Adds the variables of drivers under the lock that threads of Rust take when they start processes.
+fn add_driver_variables() {
+    for name in DRIVER_VARIABLES {
+        if std::env::var_os(name).is_none() {
+            // SAFETY: a thread that calls `getenv` of C meanwhile would read what is freed. EAL's own `setenv` has the same
+            // condition, and callers of this function start EAL next.
+            unsafe { std::env::set_var(name, "1") };
+        }
     }
 }
 
