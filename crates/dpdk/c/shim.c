@@ -492,6 +492,22 @@ static void readmit(void)
     atomic_store_explicit(&is_excluding, false, memory_order_release);
 }
 
+/*
+ * Gives peers the buffers of clients, which the memif driver does only when it is asked for packets. A peer whose link comes up
+ * could lose what it sends before. All queues are idle.
+ */
+static void offer_buffers(void)
+{
+    for (struct sd_dpdk_device *device = guarded; device != NULL; device = device->next) {
+        if (!device->is_client || !atomic_load_explicit(&device->is_started, memory_order_relaxed))
+            continue;
+        for (uint16_t i = 0; i < device->n_queues; i++) {
+            struct rte_mbuf *none[1];
+            rte_eth_rx_burst(device->port, i, none, 0);
+        }
+    }
+}
+
 /* Lets the interrupt thread do what is due. Called often while there are guarded devices. */
 static void run_events(void)
 {
@@ -504,6 +520,7 @@ static void run_events(void)
         pthread_cond_broadcast(&guard_changed);
         while (n_turns_begun == turn && is_holding)
             pthread_cond_wait(&guard_changed, &guard_mutex);
+        offer_buffers();
         readmit();
     }
     pthread_mutex_unlock(&guard_mutex);
