@@ -1,7 +1,7 @@
 //! The service `siding.bulk.v1.Bulk`: entries in columns.
 //!
-//! Chunks of a stream are parsed by several threads while earlier ones are applied, in their order. Short requests pass between the
-//! steps of a set, and long ones between sets. For reads see `bulk_read.rs`.
+//! Chunks of a stream are applied by one thread, in their order, while the connection receives later ones. Short requests pass between
+//! the steps of a set, and long ones between sets. For reads see `bulk_read.rs`.
 
 use crate::bulk_v1::bulk_server::Bulk;
 use crate::device::Device;
@@ -13,17 +13,16 @@ use control::{Code, Fault, Problem, TableId, Target};
 use p4info::proto::google::rpc;
 use p4info::proto::p4::v1 as p4;
 use p4info::proto::siding::bulk::v1 as pb;
-use p4runtime::bulk::{ParsedSet, fault_of, op, parse_set};
+use p4runtime::bulk::{CheckedSet, fault_of, op};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
-/// Chunks that are parsed ahead of the one that is applied.
+/// Chunks that are received ahead of the one that is applied.
 const N_AHEAD: usize = 4;
 /// Answers that wait to be sent.
 const N_ANSWERS_MAX: usize = 8;
@@ -36,14 +35,6 @@ const N_RESERVED_OF_ENTRY: u64 = 4096;
 /// Failures with a message: if the chunk does not say how many, and at most.
 const N_FAILURES: u32 = 100;
 const N_FAILURES_MAX: u32 = 10_000;
-
-/// A chunk whose sets have become records of the program that it means.
-struct Parsed {
-    chunk: pb::Chunk,
-    /// Fails if the writer may not write, or if another program runs: nothing was parsed.
-    checked: Result<(), Status>,
-    sets: Vec<Result<(Arc<RecordPlan>, ParsedSet), Fault>>,
-}
 
 /// Entries that the sets of a chunk claim to have.
 fn n_entries(chunk: &pb::Chunk) -> u64 {
@@ -97,7 +88,7 @@ impl Answer {
     }
 
     /// Adds the outcomes of a set, of which `fault` describes those that failed.
-    fn add_set(&mut self, set: usize, codes: &RecordCodes, fault: impl Fn(usize, Code) -> Fault) {
+    fn add_set(&mut self, set: usize, codes: &RecordCodes, mut fault: impl FnMut(usize, Code) -> Fault) {
         let n_failed_before = self.done.n_failed;
         if codes.n_failed == 0 {
             self.done.n_ok += codes.codes.len() as u64;
@@ -165,35 +156,24 @@ impl<D: Device> LocalService<D> {
         })
     }
 
-    /// Parses the sets of a chunk.
-    fn parse(&self, chunk: pb::Chunk) -> Parsed {
-        let program = match check_size(&chunk).and_then(|()| self.check(&claim(&chunk), chunk.program)) {
-            Ok(program) => program,
-            Err(status) => return Parsed { chunk, checked: Err(status), sets: Vec::new() },
-        };
-        let parse = |set: &pb::TableSet| {
-            let replaced = || Fault::from(Problem::ProgramReplaced);
-            let table = program.schema.require(&program.schema.tables, TableId(set.table_id))?;
-            let parts = RecordParts { count: set.count.is_some(), ..RecordParts::default() };
-            let plan = self.plan(&program, table.id, parts).map_err(|_| replaced())?;
-            let name = &table.names.name;
-            let plan = plan.ok_or_else(|| match set.count.is_some() && table.direct_counter.is_none() {
-                true => Problem::NoDirectResource { table: name.clone(), resource: "counter" },
-                false => Problem::NoColumns { table: name.clone() },
-            })?;
-            let parsed = parse_set(&plan, set)?;
-            Ok((plan, parsed))
-        };
-        let sets = chunk.sets.iter().map(parse).collect();
-        Parsed { chunk, checked: Ok(()), sets }
+    /// The plan for the records of a set.
+    fn plan_of_set(&self, program: &Program, set: &pb::TableSet) -> Result<Arc<RecordPlan>, Fault> {
+        let table = program.schema.require(&program.schema.tables, TableId(set.table_id))?;
+        let parts = RecordParts { count: set.count.is_some(), ..RecordParts::default() };
+        let plan = self.plan(program, table.id, parts).map_err(|_| Fault::from(Problem::ProgramReplaced))?;
+        let name = &table.names.name;
+        let plan = plan.ok_or_else(|| match set.count.is_some() && table.direct_counter.is_none() {
+            true => Problem::NoDirectResource { table: name.clone(), resource: "counter" },
+            false => Problem::NoColumns { table: name.clone() },
+        })?;
+        Ok(plan)
     }
 
-    /// Applies a chunk.
-    fn apply(&self, parsed: Parsed) -> pb::Done {
-        let Parsed { chunk, checked, sets } = parsed;
+    /// Applies a chunk. `block` is room for records.
+    fn apply(&self, chunk: pb::Chunk, block: &mut Vec<u8>) -> pb::Done {
         let mut answer = Answer::new(&chunk);
         let claim = claim(&chunk);
-        let program = match checked.and_then(|()| self.check(&claim, chunk.program)) {
+        let program = match check_size(&chunk).and_then(|()| self.check(&claim, chunk.program)) {
             Ok(program) => program,
             Err(status) => {
                 let (code, message) = (status.code() as i32, status.message().to_owned());
@@ -201,22 +181,22 @@ impl<D: Device> LocalService<D> {
                 return answer.done;
             }
         };
-        for (i, (parsed, set)) in sets.into_iter().zip(&chunk.sets).enumerate() {
+        for (i, set) in chunk.sets.iter().enumerate() {
             let n = set.n as usize;
-            let (plan, parsed) = match parsed {
-                Ok(parsed) => parsed,
+            let plan = self.plan_of_set(&program, set);
+            let checked = plan.and_then(|plan| Ok((CheckedSet::new(&plan, set)?, plan)));
+            let (checked, plan) = match checked {
+                Ok(checked) => checked,
                 Err(fault) => {
                     let fault = fault.inside(format_args!("sets[{i}]"));
                     answer.add_refused(i, n, fault.code(), &fault.to_string());
                     continue;
                 }
             };
-            let ParsedSet { op, mut records, metadata, faults } = parsed;
-            let metadata: Vec<&[u8]> = metadata.iter().map(AsRef::as_ref).collect();
             let written = self.shared.write_table(&claim, program.number, (plan.table, n), |steps| {
                 self.shared.n_columns.fetch_add(n as u64, Ordering::Relaxed);
-                let codes = steps.try_write_records(&plan, op, &mut records, &metadata)?;
-                let n_more = n_reserved(set, op, n - codes.n_failed);
+                let codes = steps.try_write_set(&plan, &checked, block)?;
+                let n_more = n_reserved(set, checked.op, n - codes.n_failed);
                 if n_more > 0 {
                     steps.reserve(plan.table, n_more);
                 }
@@ -224,16 +204,19 @@ impl<D: Device> LocalService<D> {
             });
             match written {
                 Ok(mut codes) => {
-                    let faults: FxHashMap<usize, Fault> = faults.into_iter().collect();
+                    let faults: FxHashMap<usize, &Fault> =
+                        checked.faults().iter().map(|(i, fault)| (*i, fault)).collect();
                     for (entry, fault) in &faults {
                         codes.codes[*entry] = fault.code();
                     }
-                    let n_bytes = plan.layout.record_bytes;
-                    answer.add_set(i, &codes, |entry, code| {
-                        let known = faults.get(&entry);
-                        let record = &records[entry * n_bytes..(entry + 1) * n_bytes];
-                        let unknown = || fault_of(&program.schema, &plan, op, record, code);
-                        known.map_or_else(unknown, Fault::clone)
+                    answer.add_set(i, &codes, |entry, code| match faults.get(&entry) {
+                        Some(fault) => Fault::clone(fault),
+                        None => {
+                            checked.read(entry..entry + 1, block);
+                            // As it was when it was refused.
+                            let _ = plan.check(checked.op, block);
+                            fault_of(&program.schema, &plan, checked.op, block, code)
+                        }
                     });
                 }
                 Err(status) => {
@@ -306,22 +289,18 @@ impl<D: Device> LocalService<D> {
 /// The service of one device.
 pub(crate) struct BulkService<D: Device>(pub(crate) LocalService<D>);
 
-/// A chunk that is being parsed, on another thread.
-type Parsing = Result<JoinHandle<Parsed>, Status>;
-
 /// Applies a chunk, and those that have come meanwhile: waking a thread for each takes as long as a thousand entries. Returns
 /// whether more may come.
 fn apply_those<D: Device>(
     local: &LocalService<D>,
-    first: Parsing,
-    others: &mut mpsc::Receiver<Parsing>,
+    first: Result<pb::Chunk, Status>,
+    others: &mut mpsc::Receiver<Result<pb::Chunk, Status>>,
     answers: &mpsc::Sender<Result<pb::Done, Status>>,
 ) -> bool {
-    let runtime = tokio::runtime::Handle::current();
+    let mut block = Vec::new();
     let mut next = Some(first);
-    while let Some(parsing) = next {
-        let parsed = parsing.and_then(|task| runtime.block_on(task).map_err(internal));
-        let done = parsed.map(|parsed| local.apply(parsed));
+    while let Some(chunk) = next {
+        let done = chunk.map(|chunk| local.apply(chunk, &mut block));
         let is_end = done.is_err();
         if answers.blocking_send(done).is_err() || is_end {
             return false;
@@ -353,13 +332,10 @@ impl<D: Device> Bulk for BulkService<D> {
         request: Request<Streaming<pb::Chunk>>,
     ) -> Result<Response<Self::WriteStream>, Status> {
         let mut chunks = request.into_inner();
-        let (ahead, mut parsed) = mpsc::channel::<Parsing>(N_AHEAD);
-        let parser = self.0.clone();
+        let (ahead, mut received) = mpsc::channel(N_AHEAD);
         tokio::spawn(async move {
             while let Some(chunk) = chunks.next().await {
-                let parser = parser.clone();
-                let task = chunk.map(|chunk| tokio::task::spawn_blocking(move || parser.parse(chunk)));
-                if ahead.send(task).await.is_err() {
+                if ahead.send(chunk).await.is_err() {
                     return;
                 }
             }
@@ -367,14 +343,14 @@ impl<D: Device> Bulk for BulkService<D> {
         let (answers, receiver) = mpsc::channel(N_ANSWERS_MAX);
         let local = self.0.clone();
         tokio::spawn(async move {
-            while let Some(first) = parsed.recv().await {
+            while let Some(first) = received.recv().await {
                 let (local, to) = (local.clone(), answers.clone());
                 let applying = tokio::task::spawn_blocking(move || {
-                    let is_open = apply_those(&local, first, &mut parsed, &to);
-                    is_open.then_some(parsed)
+                    let is_open = apply_those(&local, first, &mut received, &to);
+                    is_open.then_some(received)
                 });
                 match applying.await {
-                    Ok(Some(rest)) => parsed = rest,
+                    Ok(Some(rest)) => received = rest,
                     Ok(None) => return,
                     Err(error) => {
                         let _ = answers.send(Err(internal(error))).await;

@@ -11,6 +11,8 @@ use control::{
     Code, Entity, Fault, PacketState, Problem, Query, Reading, RecordBlock, RecordCodes, RecordOp,
     RecordParts, RecordPlan, Schema, TableEntry, TableId, Target, Update, UpdateKind,
 };
+use p4runtime::bulk::CheckedSet;
+use std::ops::Range;
 use std::sync::Arc;
 use tonic::Status;
 
@@ -96,10 +98,25 @@ impl<'s, D: Device> Steps<'s, D> {
         records: &mut [u8],
         metadata: &[&[u8]],
     ) -> Result<RecordCodes, Status> {
-        self.write_in_steps(N_RECORDS, (plan, op), records, metadata)
+        self.write_given(N_RECORDS, (plan, op), records, metadata)
     }
 
-    fn write_in_steps(
+    /// Writes the entries of a set in steps, as [`try_write_records`](Self::try_write_records) does. `block` has the records of a
+    /// step.
+    pub(crate) fn try_write_set(
+        &self,
+        plan: &RecordPlan,
+        set: &CheckedSet<'_>,
+        block: &mut Vec<u8>,
+    ) -> Result<RecordCodes, Status> {
+        let metadata = set.metadata();
+        self.write_in_steps(N_RECORDS, set.n(), &metadata, |target, entries, metadata| {
+            set.read(entries, block);
+            target.write_records(plan, set.op, block, metadata)
+        })
+    }
+
+    fn write_given(
         &self,
         n_of_step: usize,
         (plan, op): (&RecordPlan, RecordOp),
@@ -107,19 +124,34 @@ impl<'s, D: Device> Steps<'s, D> {
         metadata: &[&[u8]],
     ) -> Result<RecordCodes, Status> {
         let n_bytes = plan.layout.record_bytes;
+        self.write_in_steps(n_of_step, records.len() / n_bytes, metadata, |target, entries, metadata| {
+            let records = &mut records[entries.start * n_bytes..entries.end * n_bytes];
+            target.write_records(plan, op, records, metadata)
+        })
+    }
+
+    /// Lets `write` write `n` entries, in steps of so many.
+    fn write_in_steps(
+        &self,
+        n_of_step: usize,
+        n: usize,
+        metadata: &[&[u8]],
+        mut write: impl FnMut(&mut Translated<'_>, Range<usize>, &[&[u8]]) -> RecordCodes,
+    ) -> Result<RecordCodes, Status> {
         let mut all: Option<RecordCodes> = None;
-        for (i, records) in records.chunks_mut(n_of_step * n_bytes).enumerate() {
-            let metadata = metadata.chunks(n_of_step).nth(i).unwrap_or_default();
-            let n = records.len() / n_bytes;
-            if i > 0 {
+        for first in (0..n).step_by(n_of_step) {
+            let entries = first..(first + n_of_step).min(n);
+            let metadata = metadata.get(entries.clone()).unwrap_or_default();
+            if first > 0 {
                 // Threads that wait for this core go on, which may be those of short requests.
                 std::thread::yield_now();
             }
-            let written = self.step(|target| target.write_records(plan, op, records, metadata));
+            let n_of_this = entries.len();
+            let written = self.step(|target| write(target, entries, metadata));
             match &mut all {
                 None => all = Some(written?),
                 Some(all) => {
-                    let written = written.unwrap_or_else(|_| aborted(n));
+                    let written = written.unwrap_or_else(|_| aborted(n_of_this));
                     all.codes.extend(written.codes);
                     all.n_failed += written.n_failed;
                 }
@@ -183,7 +215,7 @@ impl<D: Device> Target for Steps<'_, D> {
         metadata: &[&[u8]],
     ) -> RecordCodes {
         let n = records.len() / plan.layout.record_bytes;
-        self.write_in_steps(N_UPDATES, (plan, op), records, metadata).unwrap_or_else(|_| aborted(n))
+        self.write_given(N_UPDATES, (plan, op), records, metadata).unwrap_or_else(|_| aborted(n))
     }
 
     fn plan_of_read(&mut self, reading: &Reading) -> Option<Arc<RecordPlan>> {

@@ -10,6 +10,8 @@ use driver::Runnable;
 use ir::Bits;
 use native::{Native, native_device};
 use p4info::proto::p4::v1 as pb;
+use p4info::proto::siding::bulk::v1 as bulk;
+use p4runtime::bulk::CheckedSet;
 use programs::compiled;
 use std::path::Path;
 use std::sync::Arc;
@@ -417,6 +419,98 @@ fn codes_are_those_of_faults() {
         }
     }
     assert!(n_refused > 3000, "{n_refused}");
+}
+
+/// Records of random entries, one after the other.
+fn random_records(schema: &Schema, plan: &RecordPlan, name: &str, n: usize, random: &mut Random) -> Vec<u8> {
+    let mut records = Vec::new();
+    for _ in 0..n {
+        let mut record = plan.record(RecordOp::Insert, &valid_entry(schema, name, random)).unwrap();
+        // With the parts that the switch fills.
+        assert_eq!(plan.check(RecordOp::Insert, &mut record), Ok(()));
+        records.extend(record);
+    }
+    records
+}
+
+#[test]
+fn records_are_checked_together_as_one_by_one() {
+    let (runnable, mut device) = runnable();
+    let schema = Schema::new(&runnable.control_plane.p4info).unwrap();
+    let mut random = Random(8);
+    let mut n_refused = 0;
+    for name in TABLES {
+        let table = schema.tables.find(name).unwrap();
+        let plan = device.record_plan(table.id, parts(table)).unwrap();
+        let n_bytes = plan.layout.record_bytes;
+        for i in 0..200 {
+            let op = [RecordOp::Insert, RecordOp::Modify, RecordOp::Delete, RecordOp::Upsert][i % 4];
+            let mut records = random_records(&schema, &plan, name, i % 20, &mut random);
+            for _ in 0..(i % 3).min(records.len()) {
+                let bit = random.below(records.len() as u64 * 8) as usize;
+                records[bit / 8] ^= 1 << (bit % 8);
+            }
+            let mut alone = records.clone();
+            let codes: Vec<_> =
+                alone.chunks_exact_mut(n_bytes).map(|record| plan.check(op, record)).collect();
+            let mut together = vec![Ok(()); codes.len()];
+            plan.check_all(op, &mut records, |i, code| together[i] = Err(code));
+            assert_eq!((&together, &records), (&codes, &alone), "{name} {op:?}");
+            n_refused += together.iter().filter(|code| code.is_err()).count();
+        }
+    }
+    assert!(n_refused > 200, "{n_refused}");
+}
+
+/// The column with each value as short as it can be.
+fn shortened(column: &mut Option<bulk::Column>, n: usize) {
+    let Some(bulk::Column { values: Some(bulk::column::Values::Fixed(all)), .. }) = column else { return };
+    let (mut values, mut ends) = (Vec::new(), Vec::new());
+    for value in all.chunks(all.len().checked_div(n).unwrap_or(0).max(1)) {
+        values.extend(value.iter().skip_while(|byte| **byte == 0));
+        ends.extend((values.len() as u32).to_le_bytes());
+    }
+    let values = Some(bulk::column::Values::Var(values.into()));
+    *column = Some(bulk::Column { values, ends: ends.into() });
+}
+
+#[test]
+fn columns_become_the_same_records_in_blocks_of_any_size() {
+    let (runnable, mut device) = runnable();
+    let schema = Schema::new(&runnable.control_plane.p4info).unwrap();
+    let mut random = Random(9);
+    for name in TABLES {
+        let table = schema.tables.find(name).unwrap();
+        let plan = device.record_plan(table.id, parts(table)).unwrap();
+        let n_bytes = plan.layout.record_bytes;
+        for i in 0..60 {
+            let n = 1 + random.below(200) as usize;
+            let records = random_records(&schema, &plan, name, n, &mut random);
+            let block = RecordBlock { records: records.clone(), ..RecordBlock::default() };
+            let mut set = p4runtime::bulk::build_set(&plan, RecordOp::Insert, &block);
+            if i % 2 == 1 {
+                for key in &mut set.keys {
+                    shortened(&mut key.value, n);
+                    shortened(&mut key.second, n);
+                }
+                shortened(&mut set.count, n);
+            }
+            let checked = CheckedSet::new(&plan, &set).unwrap();
+            assert_eq!((checked.n(), checked.faults().len()), (n, 0));
+            let (mut all, mut part, mut first) = (Vec::new(), Vec::new(), 0);
+            while first < n {
+                let end = n.min(first + 1 + random.below(60) as usize);
+                checked.read(first..end, &mut part);
+                all.append(&mut part);
+                first = end;
+            }
+            plan.check_all(RecordOp::Insert, &mut all, |i, code| panic!("{name} {i}: {code:?}"));
+            for (i, (found, wanted)) in all.chunks(n_bytes).zip(records.chunks(n_bytes)).enumerate() {
+                assert_eq!(found, wanted, "{name}, record {i} of {n}");
+            }
+            assert_eq!(all.len(), records.len());
+        }
+    }
 }
 
 /// A five-tuple without parameters takes 16 bytes.

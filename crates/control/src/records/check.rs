@@ -15,6 +15,50 @@ impl RecordPlan {
         if self.is_exact && self.is_good(op, record) { Ok(()) } else { self.check_parts(op, record) }
     }
 
+    /// Checks records as [`check`](Self::check) does, and calls `failed` with each one that fails.
+    pub fn check_all(&self, op: RecordOp, records: &mut [u8], mut failed: impl FnMut(usize, Code)) {
+        // Most sets have no fault, which one pass without branches finds out.
+        let are_good = self.is_exact
+            && match self.layout.record_bytes {
+                8 => self.are_good::<1>(op, records),
+                16 => self.are_good::<2>(op, records),
+                24 => self.are_good::<3>(op, records),
+                32 => self.are_good::<4>(op, records),
+                40 => self.are_good::<5>(op, records),
+                48 => self.are_good::<6>(op, records),
+                _ => false,
+            };
+        if are_good {
+            return;
+        }
+        for (i, record) in records.chunks_exact_mut(self.layout.record_bytes).enumerate() {
+            if let Err(code) = self.check(op, record) {
+                failed(i, code);
+            }
+        }
+    }
+
+    /// Returns whether all records of `N` words pass, in tables whose records have key, action and data only.
+    fn are_good<const N: usize>(&self, op: RecordOp, records: &[u8]) -> bool {
+        let mut forbidden = words::<N>(&self.forbidden_key);
+        let mut last = None;
+        let mut any = 0;
+        for record in records.chunks_exact(8 * N) {
+            if op != RecordOp::Delete {
+                let index = self.layout.action(record);
+                if last != Some(index) {
+                    let action = self.actions.get(index as usize).and_then(Option::as_ref);
+                    let Some(action) = action.filter(|action| action.is_for_entries()) else { return false };
+                    forbidden = words(&action.forbidden_all);
+                    last = Some(index);
+                }
+            }
+            let pairs = words::<N>(record).into_iter().zip(forbidden);
+            any = pairs.fold(any, |any, (word, bits)| any | word & bits);
+        }
+        any == 0
+    }
+
     /// Returns whether a record passes, in tables whose records have key, action and data only.
     #[inline]
     fn is_good(&self, op: RecordOp, record: &[u8]) -> bool {
@@ -116,6 +160,14 @@ impl RecordPlan {
         set_word(record, set, 1 | meter_type << 32);
         Ok(())
     }
+}
+
+/// The first words of a record.
+#[inline]
+fn words<const N: usize>(record: &[u8]) -> [u64; N] {
+    let mut words = [0; N];
+    words.iter_mut().zip(record.as_chunks().0).for_each(|(to, from)| *to = u64::from_ne_bytes(*from));
+    words
 }
 
 #[inline]

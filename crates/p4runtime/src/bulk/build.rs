@@ -5,7 +5,7 @@ use control::records::{RecordBlock, RecordField, RecordLayout, RecordMatch, Reco
 use p4info::proto::siding::bulk::v1 as pb;
 use prost::bytes::Bytes;
 
-/// The set of records that were read: [`parse_set`](super::parse_set) gives the same records.
+/// The set of records that were read: [`CheckedSet`](super::CheckedSet) gives the same records.
 pub fn build_set(plan: &RecordPlan, op: RecordOp, block: &RecordBlock) -> pb::TableSet {
     let layout = &plan.layout;
     let records: Vec<&[u8]> = block.records.chunks_exact(layout.record_bytes).collect();

@@ -82,50 +82,39 @@ impl<'c> Slots<'c> {
         }
     }
 
-    /// Writes values into records as little-endian numbers: slot `i` into the record that `at` gives.
-    pub(super) fn fill(
-        &self,
-        records: &mut [u8],
-        record_bytes: usize,
-        offset: usize,
-        at: impl Iterator<Item = usize>,
-    ) {
+    /// Writes values into records as little-endian numbers, the value of slot `first` into the first record.
+    pub(super) fn fill(&self, first: usize, records: &mut [u8], record_bytes: usize, offset: usize) {
         match *self {
-            Slots::Fixed(all, 1) => each(all, records, record_bytes, offset, at, |[a]| [a]),
-            Slots::Fixed(all, 2) => each(all, records, record_bytes, offset, at, |[a, b]| [b, a]),
-            Slots::Fixed(all, 4) => each(all, records, record_bytes, offset, at, |bytes: [u8; 4]| {
-                u32::from_be_bytes(bytes).to_le_bytes()
-            }),
-            Slots::Fixed(all, 6) => {
-                each(all, records, record_bytes, offset, at, |[a, b, c, d, e, f]| [f, e, d, c, b, a])
-            }
-            Slots::Fixed(all, 8) => each(all, records, record_bytes, offset, at, |bytes: [u8; 8]| {
-                u64::from_be_bytes(bytes).to_le_bytes()
-            }),
+            Slots::Fixed(all, 1) => each::<1>(&all[first..], records, record_bytes, offset),
+            Slots::Fixed(all, 2) => each::<2>(&all[2 * first..], records, record_bytes, offset),
+            Slots::Fixed(all, 3) => each::<3>(&all[3 * first..], records, record_bytes, offset),
+            Slots::Fixed(all, 4) => each::<4>(&all[4 * first..], records, record_bytes, offset),
+            Slots::Fixed(all, 6) => each::<6>(&all[6 * first..], records, record_bytes, offset),
+            Slots::Fixed(all, 8) => each::<8>(&all[8 * first..], records, record_bytes, offset),
+            Slots::Fixed(all, 16) => each::<16>(&all[16 * first..], records, record_bytes, offset),
             slots => {
-                for (i, record) in at.enumerate() {
-                    let to = record * record_bytes + offset;
-                    let value = slots.get(i);
-                    let to = &mut records[to..to + value.len()];
-                    to.iter_mut().zip(value.iter().rev()).for_each(|(to, from)| *to = *from);
+                for (i, record) in records.chunks_exact_mut(record_bytes).enumerate() {
+                    put(slots.get(first + i), &mut record[offset..]);
                 }
             }
         }
     }
 }
 
-fn each<const N: usize>(
-    all: &[u8],
-    records: &mut [u8],
-    record_bytes: usize,
-    offset: usize,
-    at: impl Iterator<Item = usize>,
-    turned: impl Fn([u8; N]) -> [u8; N],
-) {
-    for (value, record) in all.as_chunks::<N>().0.iter().zip(at) {
-        let to = record * record_bytes + offset;
-        records[to..to + N].copy_from_slice(&turned(*value));
+/// Writes the values of a column of `N` bytes each.
+fn each<const N: usize>(all: &[u8], records: &mut [u8], record_bytes: usize, offset: usize) {
+    // Once for all records.
+    assert!(offset + N <= record_bytes);
+    for (record, value) in records.chunks_exact_mut(record_bytes).zip(all.as_chunks::<N>().0) {
+        let mut number = *value;
+        number.reverse();
+        record[offset..offset + N].copy_from_slice(&number);
     }
+}
+
+/// Writes a value as a little-endian number.
+pub(super) fn put(value: &[u8], to: &mut [u8]) {
+    to.iter_mut().zip(value.iter().rev()).for_each(|(to, from)| *to = *from);
 }
 
 /// A column of values of one size.

@@ -9,7 +9,7 @@ mod parse;
 
 pub use build::build_set;
 pub use file::{FileError, FileReader, FileWriter};
-pub use parse::{ParsedSet, parse_set};
+pub use parse::CheckedSet;
 
 use control::records::{RecordOp, RecordPlan};
 use control::{Code, Entity, Fault, Problem, Schema};

@@ -51,11 +51,7 @@ impl Entities {
     ) -> RecordCodes {
         let n_bytes = plan.layout.record_bytes;
         let mut done = RecordCodes::ok(records.len() / n_bytes);
-        for (i, record) in records.chunks_exact_mut(n_bytes).enumerate() {
-            if let Err(code) = plan.check(op, record) {
-                done.fail(i, code);
-            }
-        }
+        plan.check_all(op, records, |i, code| done.fail(i, code));
         let kind = match op {
             RecordOp::Insert | RecordOp::Upsert => UpdateKind::Insert,
             RecordOp::Modify => UpdateKind::Modify,
