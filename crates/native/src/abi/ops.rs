@@ -311,8 +311,8 @@ impl Ops<'_> {
         entries
     }
 
-    /// Writes records, which are as long as their layout says and have been checked: the status of each. Writes the handles
-    /// of those that succeed.
+    /// Writes records, which are as long as their layout says and have been checked. Returns how many were written, and fills
+    /// in the status of each, and the handles of those that were written.
     pub(crate) fn table_write_records(
         &mut self,
         table: u32,
@@ -321,7 +321,7 @@ impl Ops<'_> {
         records: &[u8],
         now_ns: u64,
         (handles, statuses): (&mut [u64], &mut [u8]),
-    ) -> Done<()> {
+    ) -> Done<usize> {
         self.check_table(table)?;
         let n = records.len() / layout.record_bytes.max(1);
         let fits = self.check_records(table, layout) && n * layout.record_bytes == records.len();
@@ -333,11 +333,11 @@ impl Ops<'_> {
         let raw_layout = record_layout(layout);
         // SAFETY: see above; records are whole, and have all parts that the layout says; there are as many handles
         // and statuses.
-        unsafe {
+        let n_done = unsafe {
             let write = self.control.table_write_records;
-            write(self.raw, table, op, &raw_layout, records.as_ptr(), n as u32, now_ns, handles, statuses);
-        }
-        Ok(())
+            write(self.raw, table, op, &raw_layout, records.as_ptr(), n as u32, now_ns, handles, statuses)
+        };
+        Ok(n_done as usize)
     }
 
     /// Reads at most as many entries as there are handles, those after a handle, into `records`. Returns their number and

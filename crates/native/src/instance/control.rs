@@ -262,7 +262,8 @@ impl TableAccess<'_> {
         checked.into_iter().map(answer).collect()
     }
 
-    /// Writes records of a table whose entries have actions. False if they are not those of this table.
+    /// Writes records of a table whose entries have actions, and returns how many were written. `None` if they are not those of
+    /// this table.
     fn write_records(
         &mut self,
         layout: &RecordLayout,
@@ -270,16 +271,16 @@ impl TableAccess<'_> {
         records: &[u8],
         now_ns: u64,
         done: (&mut [u64], &mut [u8]),
-    ) -> bool {
+    ) -> Option<usize> {
         let op = match kind {
             UpdateKind::Insert => record_op::INSERT,
             UpdateKind::Modify => record_op::MODIFY,
             UpdateKind::Delete => record_op::REMOVE,
         };
         if self.shape.is_const || self.shape.keys.is_empty() {
-            return false;
+            return None;
         }
-        self.ops.table_write_records(self.id, op, layout, records, now_ns, done).is_ok()
+        self.ops.table_write_records(self.id, op, layout, records, now_ns, done).ok()
     }
 
     fn modify(&mut self, entry: NewEntry, now_ns: u64) -> Result<EntryHandle, TableError> {
@@ -594,10 +595,13 @@ impl Store for Control {
         let written = self.with_table(table, operation, |mut table| {
             table.write_records(layout, kind, records, now_ns, (&mut serials, &mut statuses))
         });
-        if written != Some(true) {
+        let n_written = written.flatten();
+        if n_written.is_none() {
             statuses.fill(status::OUT_OF_RANGE as u8);
         }
         let mut done = RecordCodes::ok(n);
+        // The usual case needs no look at each status.
+        let statuses = if n_written == Some(n) { &[][..] } else { &statuses };
         for (i, status) in statuses.iter().enumerate().filter(|(_, status)| **status != status::OK as u8) {
             done.fail(i, code_of_status(u32::from(*status)));
         }
