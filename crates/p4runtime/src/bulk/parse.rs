@@ -9,6 +9,9 @@ use control::{ActionId, Fault, FieldId, ParamId, Problem};
 use p4info::proto::siding::bulk::v1 as pb;
 use std::ops::Range;
 
+/// Bytes of records that are filled at once: a part of the first cache.
+const CACHED_BYTES: usize = 8 << 10;
+
 /// A set that is well-formed. Its entries become records a block at a time: a block stays in the cache until it is written.
 #[derive(Debug)]
 pub struct CheckedSet<'s> {
@@ -120,9 +123,15 @@ impl<'s> CheckedSet<'s> {
         let stride = self.common.len();
         records.clear();
         records.resize(entries.len() * stride, 0);
-        repeat(&self.common, records);
-        for part in &self.parts {
-            part.write(&entries, records, stride);
+        // Each column passes over all records, which stay in the first cache meanwhile.
+        let n_at_once = (CACHED_BYTES / stride).max(1);
+        let firsts = entries.clone().step_by(n_at_once);
+        for (first, records) in firsts.zip(records.chunks_mut(n_at_once * stride)) {
+            repeat(&self.common, records);
+            let entries = first..first + records.len() / stride;
+            for part in &self.parts {
+                part.write(&entries, records, stride);
+            }
         }
     }
 
