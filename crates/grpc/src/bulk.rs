@@ -213,7 +213,7 @@ impl<D: Device> LocalService<D> {
                         Some(fault) => Fault::clone(fault),
                         None => {
                             checked.read(entry..entry + 1, block);
-                            // As it was when it was refused.
+                            // With what the check completes.
                             let _ = plan.check(checked.op, block);
                             fault_of(&program.schema, &plan, checked.op, block, code)
                         }

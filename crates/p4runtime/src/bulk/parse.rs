@@ -63,7 +63,7 @@ enum Part<'s> {
     },
 }
 
-/// What an action set writes into the records of its entries.
+/// Bytes that an action set writes into the records of its entries.
 #[derive(Debug, Default)]
 struct ActionParts<'s> {
     /// Bytes that all of them have, and where.
@@ -306,7 +306,7 @@ impl<'s> CheckedSet<'s> {
 }
 
 impl<'s> ActionParts<'s> {
-    /// What a set writes whose columns have `n` slots.
+    /// The parts of a set whose columns have `n` slots.
     fn new(plan: &RecordPlan, set: &'s pb::ActionSet, n: usize) -> Result<ActionParts<'s>, Fault> {
         use pb::action_set::Kind;
         let layout = &plan.layout;
