@@ -513,6 +513,155 @@ fn columns_become_the_same_records_in_blocks_of_any_size() {
     }
 }
 
+/// All columns of a set.
+fn columns_of(set: &mut bulk::TableSet) -> Vec<&mut bulk::Column> {
+    let mut columns = Vec::new();
+    for key in &mut set.keys {
+        columns.extend(key.value.as_mut().into_iter().chain(&mut key.second));
+    }
+    for action in &mut set.actions {
+        columns.extend(action.params.iter_mut().flat_map(|param| &mut param.value));
+        match &mut action.kind {
+            Some(bulk::action_set::Kind::Members(ids) | bulk::action_set::Kind::Groups(ids)) => {
+                columns.push(ids)
+            }
+            Some(bulk::action_set::Kind::ActionId(_)) | None => {}
+        }
+    }
+    let others =
+        [&mut set.priority, &mut set.idle_timeout, &mut set.count, &mut set.meter, &mut set.metadata];
+    columns.extend(others.into_iter().flatten());
+    columns
+}
+
+fn random_bytes(n_max: u64, random: &mut Random) -> Vec<u8> {
+    (0..random.below(n_max + 1)).map(|_| random.next() as u8).collect()
+}
+
+/// Changes one byte of a column.
+fn change_a_value(set: &mut bulk::TableSet, random: &mut Random) {
+    use bulk::column::Values;
+    let mut columns = columns_of(set);
+    if columns.is_empty() {
+        return;
+    }
+    let at = random.below(columns.len() as u64) as usize;
+    if let Some(Values::Fixed(all) | Values::Same(all) | Values::Var(all)) = &mut columns[at].values
+        && !all.is_empty()
+    {
+        let mut bytes = all.to_vec();
+        bytes[random.below(all.len() as u64) as usize] = random.next() as u8;
+        *all = bytes.into();
+    }
+}
+
+/// Changes the shape of a set.
+fn damage(set: &mut bulk::TableSet, random: &mut Random) {
+    use bulk::column::Values;
+    let n = u64::from(set.n.min(100));
+    match random.below(12) {
+        0 => {
+            set.n = [0, 1, set.n.wrapping_add(1), set.n.saturating_sub(1), 16_384, 16_385, u32::MAX]
+                [random.below(7) as usize]
+        }
+        1 => set.op = random.below(7) as i32 - 1,
+        2 => set.choice = random_bytes(2 * n, random).into(),
+        3 if !set.keys.is_empty() => {
+            let at = random.below(set.keys.len() as u64) as usize;
+            match random.below(4) {
+                0 => set.keys[at].present = random_bytes(n / 4, random).into(),
+                1 => drop(set.keys.remove(at)),
+                2 => set.keys.push(set.keys[at].clone()),
+                _ => set.keys[at].field_id = random.below(6) as u32,
+            }
+        }
+        4 if !set.actions.is_empty() => {
+            let at = random.below(set.actions.len() as u64) as usize;
+            match random.below(4) {
+                0 => drop(set.actions.remove(at)),
+                1 => set.actions.push(set.actions[at].clone()),
+                2 => drop(set.actions[at].params.pop()),
+                _ => set.actions[at].kind = None,
+            }
+        }
+        _ => {
+            let mut columns = columns_of(set);
+            if columns.is_empty() {
+                return;
+            }
+            let at = random.below(columns.len() as u64) as usize;
+            let column = &mut *columns[at];
+            match (random.below(6), &mut column.values) {
+                (0, _) => column.values = None,
+                (1, Some(Values::Fixed(all) | Values::Same(all) | Values::Var(all))) => {
+                    let n = random.below(all.len() as u64 + 1) as usize;
+                    *all = all.slice(..n);
+                }
+                (2, Some(Values::Fixed(all) | Values::Var(all))) => {
+                    column.values = Some(Values::Same(all.slice(..all.len().min(4))));
+                }
+                (3, Some(Values::Fixed(all) | Values::Same(all))) => {
+                    column.values = Some(Values::Var(all.clone()));
+                    let ends = (0..n).flat_map(|_| (random.below(2 * n + 1) as u32).to_le_bytes());
+                    column.ends = ends.collect::<Vec<u8>>().into();
+                }
+                (4, _) => column.ends = random_bytes(4 * n, random).into(),
+                _ => column.values = Some(Values::Fixed(random_bytes(8 * n, random).into())),
+            }
+        }
+    }
+}
+
+/// A set that is changed somewhere is refused, or its records are accepted or have the code of a fault that is named.
+#[test]
+fn damaged_sets_are_refused_or_read() {
+    let (runnable, mut device) = runnable();
+    let schema = Schema::new(&runnable.control_plane.p4info).unwrap();
+    let mut random = Random(10);
+    let (mut n_refused, mut n_read, mut n_failed) = (0, 0, 0);
+    for name in TABLES {
+        let table = schema.tables.find(name).unwrap();
+        let plan = device.record_plan(table.id, parts(table)).unwrap();
+        let n_bytes = plan.layout.record_bytes;
+        for i in 0..2000 {
+            let n = random.below(30) as usize;
+            let records = random_records(&schema, &plan, name, n, &mut random);
+            let block = RecordBlock { records, ..RecordBlock::default() };
+            let op = [RecordOp::Insert, RecordOp::Modify, RecordOp::Delete, RecordOp::Upsert][i % 4];
+            let mut set = p4runtime::bulk::build_set(&plan, op, &block);
+            for _ in 0..1 + random.below(3) {
+                match random.one_in(4) {
+                    true => damage(&mut set, &mut random),
+                    false => change_a_value(&mut set, &mut random),
+                }
+            }
+            let Ok(checked) = CheckedSet::new(&plan, &set) else {
+                n_refused += 1;
+                continue;
+            };
+            n_read += 1;
+            assert_eq!(checked.n(), set.n as usize);
+            assert!(checked.metadata().is_empty() || checked.metadata().len() == checked.n());
+            let mut records = Vec::new();
+            checked.read(0..checked.n(), &mut records);
+            assert_eq!(records.len(), checked.n() * n_bytes);
+            let before = records.clone();
+            let mut codes = vec![Code::Ok; checked.n()];
+            plan.check_all(checked.op, &mut records, |i, code| codes[i] = code);
+            for (entry, fault) in checked.faults() {
+                assert_ne!(codes[*entry], Code::Ok, "{name}: {fault:?}");
+            }
+            for (i, code) in codes.iter().enumerate().filter(|(_, code)| **code != Code::Ok) {
+                let record = &before[i * n_bytes..(i + 1) * n_bytes];
+                let fault = plan.fault(&schema, checked.op, record).map(|fault| fault.code());
+                assert_eq!(fault, Some(*code), "{name} {:?}, entry {i}", checked.op);
+                n_failed += 1;
+            }
+        }
+    }
+    assert!(n_refused > 2000 && n_read > 2000 && n_failed > 1000, "{n_refused} {n_read} {n_failed}");
+}
+
 /// A five-tuple without parameters takes 16 bytes.
 #[test]
 fn records_have_no_gaps() {
