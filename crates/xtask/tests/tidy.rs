@@ -124,3 +124,23 @@ fn lines_of_p4runtime_without_a_test_are_found() {
         ["0: there is no list of the lines that are tested: docs/reference/p4runtime.md"]
     );
 }
+
+#[test]
+fn lock_files_outside_the_workspace_follow_manifests() {
+    let manifest = "license.workspace = true\n[dependencies]\nserde.workspace = true\n[target.'cfg(unix)'.dependencies]\n\
+                    libc = \"0.2\"\n[dev-dependencies]\ntempfile = \"3\"\n";
+    let found = |dependencies: &str| {
+        let lock = format!(
+            "[[package]]\nname = \"ir\"\ndependencies = [{dependencies}]\n[[package]]\nname = \"serde\"\nsource = \"x\"\n"
+        );
+        let files = [
+            ("ARCHITECTURE.md", ROOMS),
+            ("crates/ir/Cargo.toml", manifest),
+            ("crates/fuzz/far/Cargo.lock", &lock),
+        ];
+        problems_of(&files).into_iter().filter(|problem| problem.contains("other dependencies")).count()
+    };
+    assert_eq!(found("\"libc 0.2.1\", \"serde\""), 0);
+    assert_eq!(found("\"serde\""), 1);
+    assert_eq!(found("\"libc\", \"serde\", \"tempfile\""), 1);
+}

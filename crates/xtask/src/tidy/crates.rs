@@ -2,6 +2,7 @@
 
 use super::Problem;
 use crate::house::House;
+use std::collections::BTreeSet;
 
 pub(super) fn is_manifest(path: &str) -> bool {
     path.starts_with("crates/") && path.ends_with("/Cargo.toml") && path.split('/').count() == 3
@@ -51,6 +52,64 @@ pub(super) fn tests_are_run(tree: &House, problems: &mut Vec<Problem>) {
             }
         }
     }
+}
+
+/// A lock file.
+#[derive(serde::Deserialize)]
+struct Lock {
+    #[serde(default)]
+    package: Vec<Locked>,
+}
+
+#[derive(serde::Deserialize)]
+struct Locked {
+    name: String,
+    /// None for a crate of this repository.
+    source: Option<String>,
+    #[serde(default)]
+    dependencies: Vec<String>,
+}
+
+/// Packages outside the workspace are locked on their own, and nothing builds them for each change. A dependency that a crate got
+/// or lost makes `--locked` fail there.
+pub(super) fn lock_files_follow_manifests(tree: &House, problems: &mut Vec<Problem>) {
+    let locks =
+        tree.files.iter().filter(|f| f.path.starts_with("crates/") && f.path.ends_with("/Cargo.lock"));
+    for file in locks {
+        let lock: Lock = match toml::from_str(&file.text) {
+            Ok(lock) => lock,
+            Err(error) => {
+                problems.push(Problem::new(file, 0, format!("cannot be read: {}", error.message())));
+                continue;
+            }
+        };
+        for package in lock.package.iter().filter(|package| package.source.is_none()) {
+            let Some(manifest) = tree.get(&format!("crates/{}/Cargo.toml", package.name)) else { continue };
+            let locked: BTreeSet<&str> =
+                package.dependencies.iter().filter_map(|of| of.split(' ').next()).collect();
+            let wanted = dependencies(&manifest.text);
+            if !wanted.iter().map(String::as_str).eq(locked.iter().copied()) {
+                let folder = file.path.trim_end_matches("Cargo.lock");
+                let message = format!(
+                    "`{}` has other dependencies now; run `cargo update --workspace --manifest-path {folder}Cargo.toml`",
+                    package.name
+                );
+                problems.push(Problem::new(file, 0, message));
+            }
+        }
+    }
+}
+
+/// The names of a manifest's dependencies, without those of tests.
+fn dependencies(manifest: &str) -> BTreeSet<String> {
+    let Ok(manifest) = manifest.parse::<toml::Table>() else { return BTreeSet::new() };
+    let targets = manifest.get("target").and_then(toml::Value::as_table);
+    let tables = targets.into_iter().flat_map(toml::Table::values).filter_map(toml::Value::as_table);
+    let names = std::iter::once(&manifest).chain(tables).flat_map(|table| {
+        let sections = ["dependencies", "build-dependencies"].into_iter().filter_map(|name| table.get(name));
+        sections.filter_map(toml::Value::as_table).flat_map(toml::Table::keys)
+    });
+    names.cloned().collect()
 }
 
 pub(super) fn licences(tree: &House, problems: &mut Vec<Problem>) {

@@ -52,6 +52,7 @@ pub const RULES: &[Rule] = &[
     lines::lines_have_tests,
     crates::libraries_say_what_they_are,
     crates::tests_are_run,
+    crates::lock_files_follow_manifests,
     crates::licences,
     text::no_unsafe,
     text::short_files,
