@@ -95,7 +95,7 @@ impl<'s> CheckedSet<'s> {
         let common = vec![0; plan.layout.record_bytes];
         let (parts, faults) = (Vec::new(), Vec::new());
         let mut checked = CheckedSet { op, n, common, parts, metadata: None, faults };
-        checked.add_keys(&plan.layout, plan, set)?;
+        checked.add_keys(plan, set)?;
         if op != RecordOp::Delete {
             checked.add_actions(plan, set)?;
             checked.add_rest(&plan.layout, set)?;
@@ -149,12 +149,8 @@ impl<'s> CheckedSet<'s> {
         Ok(())
     }
 
-    fn add_keys(
-        &mut self,
-        layout: &RecordLayout,
-        plan: &RecordPlan,
-        set: &'s pb::TableSet,
-    ) -> Result<(), Fault> {
+    fn add_keys(&mut self, plan: &RecordPlan, set: &'s pb::TableSet) -> Result<(), Fault> {
+        let layout = &plan.layout;
         let mut given = vec![false; layout.keys.len()];
         for (i, column) in set.keys.iter().enumerate() {
             let at = plan.key_of(FieldId(column.field_id));
